@@ -1,0 +1,123 @@
+"""The ground every artifact model stands on.
+
+Invariants:
+- The models are the one source of truth; `schemas/*.schema.json` are generated from them (`akf.contracts.generate`).
+- Unknown fields are refused, values are strict (no coercion) and frozen.
+- Every field carries a description and an example; a number carries its unit in its name.
+- A placeholder is `null`, allowed only on a field made with `fill`, which names the command that will fill it.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+
+
+class Value(BaseModel):
+    """A value object inside an artifact."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        defer_build=True,
+        populate_by_name=True,
+        protected_namespaces=(),
+    )
+
+
+def about(description: str, example: Any, **constraints: Any) -> Any:
+    """A required field with its meaning and an example."""
+    return Field(..., description=description, examples=[example], **constraints)
+
+
+def maybe(description: str, example: Any, **constraints: Any) -> Any:
+    """An optional field: absent or `null` means "not stated", which is never read as "none"."""
+    return Field(default=None, description=description, examples=[example], **constraints)
+
+
+def several(description: str, example: Any, **constraints: Any) -> Any:
+    """An optional list: absent means empty."""
+    return Field(default=(), description=description, examples=[example], **constraints)
+
+
+def fill(command: str, description: str, example: Any, **constraints: Any) -> Any:
+    """A required field that a draft leaves `null` until `command` fills it."""
+    return Field(
+        ...,
+        description=description,
+        examples=[example],
+        json_schema_extra={"x-akf-fill": command},
+        **constraints,
+    )
+
+
+_SEGMENT = r"(?:[^/.\\:\x00-\x1f\x7f][^/\\:\x00-\x1f\x7f]*|\.[^/.\\:\x00-\x1f\x7f][^/\\:\x00-\x1f\x7f]*|\.\.[^/\\:\x00-\x1f\x7f]+)"
+
+Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
+ShortId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,47}$")]
+Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Hex256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+RelPath = Annotated[str, Field(pattern=rf"^{_SEGMENT}(?:/{_SEGMENT})*$", max_length=512)]
+Text = Annotated[str, Field(min_length=1, max_length=4096)]
+Name = Annotated[str, Field(min_length=1, max_length=256)]
+Symbol = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,31}$")]
+Code = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{2,63}$")]
+Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
+Positive = Annotated[int, Field(ge=1, le=2**53 - 1)]
+Ratio = Annotated[float, Field(ge=0, le=1)]
+NonNegative = Annotated[float, Field(ge=0)]
+Scalar = bool | int | float | str
+
+Platform = Literal["ascend", "host", "cuda"]
+Lane = Literal["per_framework_native_ab", "matched_policy", "framework_native_best"]
+Route = Literal[
+    "ascendc_direct",
+    "catlass_cpp",
+    "triton_ascend",
+    "tilelang_ascend_ascendc",
+    "tilelang_ascend_pto_headers",
+    "tilelang_ascend_npuir",
+    "catlass_dsl",
+    "pypto_tensor_ptoas",
+    "pypto_pro_cce",
+    "pto_isa_direct",
+    "host_cpp",
+    "triton_cuda",
+]
+Isolation = Literal["bwrap", "userns", "container", "uid", "none"]
+DataClass = Literal["public", "internal", "confidential"]
+GateName = Literal["environment", "operator", "model", "serving", "reproduction", "release"]
+Better = Literal["lower", "higher"]
+GraphMode = Literal["eager", "graph"]
+DType = Literal[
+    "float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2",
+    "int64", "int32", "int16", "int8", "int4", "uint8", "bool",
+]  # fmt: skip
+Kind = Literal[
+    "OptimizationSuite", "Campaign", "Workload", "Capture", "Run", "Task", "CandidateManifest", "Candidate", "Build",
+    "Plan", "Gate", "Decision", "Portability", "ReleaseRecord", "KnowledgeEntry", "Adapter", "Triage", "Toolchain",
+    "LaneResult", "Deployment", "RollbackPlan", "Revocation", "TrustRoot",
+]  # fmt: skip
+
+
+class Artifact(Value):
+    """What opens every artifact."""
+
+    schema_uri: str | None = Field(
+        default=None,
+        alias="$schema",
+        description="Schema location for editors; not part of the meaning and dropped when the artifact is frozen.",
+        examples=["../../schemas/campaign.schema.json"],
+    )
+    schema_version: Literal[1] = about("Version of this artifact's schema.", 1)
+    id: Id = about("Name of this artifact, unique among its siblings.", "qwen3-8b-a3-bf16")
+
+
+class Ref(Value):
+    """A parent, named by kind, id and the digest of its canonical file."""
+
+    kind: Kind = about("Kind of the artifact referred to.", "Run")
+    id: Id = about("Id of the artifact referred to.", "host-demo-0a1b2c3d4e5f")
+    digest: Digest = about("SHA-256 of the artifact's canonical file bytes.", "sha256:" + "0" * 64)

@@ -1,0 +1,130 @@
+"""CandidateManifest (an agent's file) and Candidate (what the supervisor makes of it).
+
+Invariants:
+- One main hypothesis per Candidate: one active bound, one expected change, one thing that would falsify it.
+- The Candidate names every source file by digest; `source_digest` covers names, contents and modes with framing.
+"""
+
+from typing import Literal
+
+from akf.contracts.models.base import (
+    Artifact,
+    Count,
+    Digest,
+    Id,
+    Name,
+    Positive,
+    Ref,
+    RelPath,
+    Route,
+    ShortId,
+    Symbol,
+    Text,
+    Value,
+    about,
+    maybe,
+)
+
+
+class Hypothesis(Value):
+    active_bound: Literal["compute", "transfer", "balance", "launch_graph"] = about(
+        "The one bound that the candidate attacks.", "compute"
+    )
+    metric: Name = about("Metric that is expected to change.", "latency")
+    direction: Literal["lower", "higher"] = about("Direction of the change.", "lower")
+    size_low_ratio: float = about("Smallest expected relative change, 0.2 for 20 %.", 0.2, ge=0)
+    size_high_ratio: float = about("Largest expected relative change.", 0.6, ge=0)
+    falsified_by: Text = about(
+        "Observation that would show the hypothesis wrong.",
+        "The latency of row decode-8 does not fall below the baseline's.",
+    )
+
+
+class Claim(Value):
+    route: Route = about("Route that builds it.", "host_cpp")
+    abi: Literal["binary", "python"] = about("How it is called.", "binary")
+    hypothesis: Hypothesis = about(
+        "The one main hypothesis.",
+        {
+            "active_bound": "compute",
+            "metric": "latency",
+            "direction": "lower",
+            "size_low_ratio": 0.2,
+            "size_high_ratio": 0.6,
+            "falsified_by": "No row gets faster.",
+        },
+    )
+    data_flow_change: Text = about(
+        "What moves differently, in a sentence or two.", "Eight independent accumulators instead of one."
+    )
+    failure_boundary: Text = about(
+        "Where it would fail or must fall back.",
+        "H must be a multiple of 8; other sizes fall back to the baseline.",
+    )
+    launch: RelPath | None = maybe(
+        "Launch spec among the sources; required for the `binary` ABI.", "launch.json"
+    )
+    domain: dict[Symbol, tuple[Positive, Positive]] | None = maybe(
+        "Declared support per symbol, smallest and largest; absent for the Task's own.", {"T": [1, 16]}
+    )
+    license: Name = about("SPDX licence of the sources.", "Apache-2.0")
+    owner: Name = about("Who answers for the sources.", "kernel-team")
+
+
+class CandidateManifest(Claim):
+    """`candidate.json` as an agent writes it."""
+
+    schema_uri: str | None = Artifact.model_fields["schema_uri"]  # type: ignore[assignment]
+    kind: Literal["CandidateManifest"] = about("Kind of this file.", "CandidateManifest")
+    schema_version: Literal[1] = about("Version of this file's schema.", 1)
+    id: ShortId = about("Name of the candidate, at most 48 characters, not ending in `.rN`.", "rmsnorm-fused")
+    task: Id = about("Task that it answers.", "rmsnorm")
+
+
+class SourceFile(Value):
+    path: RelPath = about("File, relative to the candidate's source folder.", "kernel.cpp")
+    digest: Digest = about("SHA-256 of its bytes.", "sha256:" + "0" * 64)
+    bytes: Count = about("Its size, in bytes.", 1200)
+    executable: bool = about("Whether the owner may execute it.", False)
+
+
+class Candidate(Artifact):
+    kind: Literal["Candidate"] = about("Kind of this artifact.", "Candidate")
+    id: Id = about("Name; a further try of the same source digest is NAME.rN.", "rmsnorm-fused")
+    parents: tuple[Ref, ...] = about(
+        "Run and Task.",
+        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        min_length=2,
+        max_length=2,
+    )
+    try_number: Positive = about("1 for the first try of this source digest.", 1)
+    claim: Claim = about(
+        "What the agent claims.",
+        {
+            "route": "host_cpp",
+            "abi": "binary",
+            "hypothesis": {
+                "active_bound": "compute",
+                "metric": "latency",
+                "direction": "lower",
+                "size_low_ratio": 0.2,
+                "size_high_ratio": 0.6,
+                "falsified_by": "No row gets faster.",
+            },
+            "data_flow_change": "Eight accumulators.",
+            "failure_boundary": "None known.",
+            "license": "Apache-2.0",
+            "owner": "kernel-team",
+        },
+    )
+    sources: tuple[SourceFile, ...] = about(
+        "Source files in order of path.",
+        [{"path": "kernel.cpp", "digest": "sha256:" + "0" * 64, "bytes": 1200, "executable": False}],
+        min_length=1,
+    )
+    source_digest: Digest = about(
+        "SHA-256 over the framed list of names, modes and contents.", "sha256:" + "1" * 64
+    )
+    manifest_digest: Digest = about(
+        "SHA-256 of `candidate.json` as the agent wrote it.", "sha256:" + "2" * 64
+    )

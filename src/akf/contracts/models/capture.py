@@ -1,0 +1,117 @@
+"""Capture: where device time goes, from profiler files. Owner: supervisor."""
+
+from typing import Literal
+
+from akf.contracts.models.base import (
+    Artifact,
+    Count,
+    DataClass,
+    Digest,
+    Id,
+    Name,
+    NonNegative,
+    Platform,
+    Positive,
+    Symbol,
+    Text,
+    Value,
+    about,
+    maybe,
+    several,
+)
+from akf.contracts.models.common import NamedDigest, NamedValue
+
+
+class Tool(Value):
+    name: Name = about("Tool that measured.", "torch_npu.profiler")
+    version: Name = about("Its version.", "2.10.0")
+    settings: tuple[NamedValue, ...] = several(
+        "Settings that change what is recorded.", [{"name": "profiler_level", "value": "Level1"}]
+    )
+
+
+class Entry(Value):
+    callsite: Id = about("Callsite in the Workload.", "rms-norm")
+    symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 4})
+    core_type: Name = about("Kind of core that ran it.", "AI_VECTOR_CORE")
+    calls: Positive = about("Launches measured.", 2000)
+    time_ns: Count = about("Device time of all launches, in nanoseconds.", 4000000)
+
+
+class Breakdown(Value):
+    """Lines of one rank's step time; they are checked to add up."""
+
+    rank: Count = about("Rank.", 0)
+    steps: Positive = about("Steps measured.", 32)
+    step_ns: Count = about("Wall time of the steps, in nanoseconds.", 136581000)
+    computing_ns: Count = about("Union of compute intervals, in nanoseconds.", 8873756)
+    communication_ns: Count = about("Communication that computing does not cover, in nanoseconds.", 101963203)
+    waiting_ns: Count = about("Waiting for a slower rank, in nanoseconds.", 0)
+    host_gap_ns: Count = about("Device idle because the host did not launch, in nanoseconds.", 25744050)
+    idle_ns: Count = about("Device idle for any other reason, in nanoseconds.", 0)
+
+
+class AaNoise(Value):
+    metric: Name = about("Metric of the A/A runs.", "latency")
+    pairs: Positive = about("Pairs measured.", 12)
+    low_ratio: NonNegative = about("Lower end of the A/A interval.", 0.995)
+    high_ratio: NonNegative = about("Upper end of the A/A interval.", 1.005)
+
+
+class Completeness(Value):
+    callsite: Id = about("Callsite.", "rms-norm")
+    expected_calls: Count = about("Calls expected from the model's config.", 73)
+    seen_calls: Count = about("Calls seen.", 73)
+
+
+class Capture(Artifact):
+    kind: Literal["Capture"] = about("Kind of this artifact.", "Capture")
+    title: Text = about("Title for people.", "Baseline RMSNorm on this machine")
+    platform: Platform = about("Platform that was measured.", "host")
+    data_class: DataClass = about("How the data may travel.", "internal")
+    tool: Tool = about("Tool that measured.", {"name": "akf.harness", "version": "0.1.0"})
+    sources: tuple[NamedDigest, ...] = about(
+        "Digests of the profiler files.", [{"name": "calibration.json", "digest": "sha256:" + "0" * 64}]
+    )
+    entries: tuple[Entry, ...] = about(
+        "Device time by callsite and shape.",
+        [
+            {
+                "callsite": "rms-norm",
+                "symbols": {"T": 4},
+                "core_type": "cpu",
+                "calls": 2000,
+                "time_ns": 4000000,
+            }
+        ],
+        min_length=1,
+    )
+    breakdown: tuple[Breakdown, ...] = several(
+        "Step time per rank; empty where no step was captured.",
+        [
+            {
+                "rank": 0,
+                "steps": 32,
+                "step_ns": 136581000,
+                "computing_ns": 8873756,
+                "communication_ns": 101963203,
+                "waiting_ns": 0,
+                "host_gap_ns": 25744050,
+                "idle_ns": 0,
+            }
+        ],
+    )
+    noise: tuple[AaNoise, ...] = several(
+        "A/A intervals measured with the capture.",
+        [{"metric": "latency", "pairs": 12, "low_ratio": 0.995, "high_ratio": 1.005}],
+    )
+    completeness: tuple[Completeness, ...] = several(
+        "Calls expected against calls seen.",
+        [{"callsite": "rms-norm", "expected_calls": 73, "seen_calls": 73}],
+    )
+    clock: Literal["steady", "changed", "unknown"] = about(
+        "Whether the core clock changed inside the capture.", "unknown"
+    )
+    graph_digest: Digest | None = maybe(
+        "Digest of the graph dump, where one was taken.", "sha256:" + "1" * 64
+    )

@@ -1,0 +1,143 @@
+"""Decision: the verdict and every rule that led to it. Owner: judge. Also Portability over the arms of a Suite."""
+
+from typing import Literal
+
+from akf.contracts.models.base import (
+    Artifact,
+    Code,
+    Count,
+    Digest,
+    DType,
+    GateName,
+    GraphMode,
+    Id,
+    Isolation,
+    Lane,
+    Name,
+    Platform,
+    Positive,
+    Ref,
+    Route,
+    Scalar,
+    Symbol,
+    Text,
+    Value,
+    about,
+    maybe,
+    several,
+)
+from akf.contracts.models.common import ExactToolkit
+from akf.contracts.models.gate import Interval, Outcome
+
+Verdict = Literal["promotable", "inventory", "rejected", "blocked", "incomplete", "incomparable"]
+
+
+class Reason(Value):
+    row: Count = about("Row of the decision table that fired.", 5)
+    code: Code = about("Reason code; `akf explain CODE` tells more.", "GATE_MISSING")
+    gate: GateName | None = maybe("Gate that it is about.", "model")
+    check: Name | None = maybe("Check that it is about.", "gain:op-latency")
+    text: Text = about("One sentence for people, with the numbers.", "The model gate is missing.")
+
+
+class Judged(Value):
+    """One check as the judge sees it, recomputed from samples where they exist."""
+
+    gate: GateName = about("Gate.", "operator")
+    check: Name = about("Check.", "gain:op-latency")
+    outcome: Outcome = about("Outcome after recomputation and comparison of identities.", "pass")
+    recomputed: bool = about("Whether raw samples were recomputed.", True)
+    interval: Interval | None = maybe(
+        "Interval as recomputed.",
+        {"estimate": 1.25, "low": 1.22, "high": 1.28, "pairs": 12, "confidence": 0.95},
+    )
+    lag1_correlation: float | None = maybe("Lag-1 correlation of the pairs' ratios, a known limit.", 0.1)
+
+
+class Missing(Value):
+    gate: GateName = about("Gate.", "model")
+    check: Name | None = maybe("Check; absent when the whole gate is missing.", "gain:tpot-median")
+    pairs_to_decide: Positive | None = maybe("Estimate of the pairs that would decide.", 24)
+
+
+class DomainRow(Value):
+    id: Id = about("Row.", "decode-1")
+    symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 1})
+    attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-6})
+
+
+class Envelope(Value):
+    """Where the claim holds; everything else falls back."""
+
+    op: Id = about("Operator.", "rms_norm")
+    rows: tuple[DomainRow, ...] = about(
+        "Shapes and attributes that passed; the largest sub-domain that would.",
+        [{"id": "decode-1", "symbols": {"T": 1}, "attributes": {"eps": 1e-6}}],
+    )
+    dtypes: tuple[DType, ...] = about("Element types of the operands in order.", ["float32"])
+    layouts: tuple[Name, ...] = about("Memory formats of the operands in order.", ["ND"])
+    platform: Platform = about("Platform.", "host")
+    soc: Name = about("Full SoC name.", "x86_64")
+    toolkit: ExactToolkit = about(
+        "Toolkit.", {"name": "gcc", "version": "12.2.0", "build": "Debian 12.2.0-14+deb12u1"}
+    )
+    route: Route = about("Route.", "host_cpp")
+    graph: GraphMode = about("Eager or graph.", "eager")
+    arm: Id = about("Framework arm.", "host_reference")
+    model: Name = about("Model.", "Qwen3-8B")
+
+
+class Decision(Artifact):
+    kind: Literal["Decision"] = about("Kind of this artifact.", "Decision")
+    verdict: Verdict = about(
+        "The verdict. `promotable` means the machine gates hold, not that anything is released.", "incomplete"
+    )
+    row: Count = about("Row of the decision table that decided.", 5)
+    reasons: tuple[Reason, ...] = about(
+        "Every rule that fired, the deciding one first.",
+        [{"row": 5, "code": "GATE_MISSING", "gate": "model", "text": "The model gate is missing."}],
+        min_length=1,
+    )
+    parents: tuple[Ref, ...] = about(
+        "Run, Suite, Campaign, Workload, Capture, Task, Candidate, Build, Plans and Gates.",
+        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        min_length=7,
+    )
+    ledger_head: Digest = about(
+        "Digest of the last gate line of this attempt, to which the ledger was read.", "sha256:" + "0" * 64
+    )
+    ledger_lines: Positive = about("Lines of the ledger up to there.", 9)
+    tries: Count = about("k: evaluations of this Task up to there; the promotable claim pays for them.", 3)
+    checks: tuple[Judged, ...] = about(
+        "Checks as judged, in the order of gates and checks.",
+        [{"gate": "operator", "check": "correctness", "outcome": "pass", "recomputed": False}],
+    )
+    missing: tuple[Missing, ...] = several("What is missing for a higher verdict.", [{"gate": "model"}])
+    envelope: Envelope = about("Support envelope of the claim.", {"op": "rms_norm"})
+    isolation: Isolation | None = maybe("Weakest isolation among the gates; absent without gates.", "userns")
+    trust: Literal["signed", "unsigned"] = about("Signing mode of the Campaign.", "signed")
+    rules_version: Positive = about("Version of the decision table.", 1)
+
+
+class ArmVerdict(Value):
+    arm: Id = about("Arm.", "xllm")
+    verdict: Verdict = about("Verdict of its Decision.", "promotable")
+    decision: Ref | None = maybe(
+        "The Decision; absent when the arm has none.",
+        {"kind": "Decision", "id": "x", "digest": "sha256:" + "0" * 64},
+    )
+
+
+class Portability(Artifact):
+    kind: Literal["Portability"] = about("Kind of this artifact.", "Portability")
+    suite: Ref = about(
+        "Suite.", {"kind": "OptimizationSuite", "id": "qwen3-8b-a3-bf16", "digest": "sha256:" + "0" * 64}
+    )
+    lane: Lane = about("Lane that the arms were measured in.", "per_framework_native_ab")
+    verdict: Literal["portable", "not_portable", "inventory", "blocked", "incomplete", "incomparable"] = (
+        about("Fold over the required arms.", "incomplete")
+    )
+    arms: tuple[ArmVerdict, ...] = about(
+        "Verdict of every required arm.", [{"arm": "xllm", "verdict": "incomplete"}], min_length=1
+    )
+    reasons: tuple[Text, ...] = several("Why.", ["arm xllm: incomplete"])

@@ -1,0 +1,125 @@
+"""Adapter, Triage, LaneResult and TrustRoot: the borders of the system."""
+
+from typing import Literal
+
+from akf.contracts.models.base import (
+    Artifact,
+    Count,
+    Digest,
+    Id,
+    Lane,
+    Name,
+    NonNegative,
+    Positive,
+    Ref,
+    RelPath,
+    Text,
+    Value,
+    about,
+    maybe,
+    several,
+)
+from akf.contracts.models.common import RoleKeys
+
+
+class Operation(Value):
+    name: Id = about("Operation.", "identity")
+    takes: tuple[Name, ...] = about("What it is called with.", ["campaign"])
+    returns: Text = about("What it returns.", "The machine's identity, field by field.")
+
+
+class Fact(Value):
+    name: Id = about("Fact that the adapter must prove.", "loaded-object")
+    evidence: Text = about("Evidence that proves it.", "Digest of the object that the process maps.")
+
+
+class Adapter(Artifact):
+    kind: Literal["Adapter"] = about("Kind of this artifact.", "Adapter")
+    boundary: Literal["framework", "tool"] = about("What it is a border to.", "framework")
+    title: Text = about("Title for people.", "Reference operators on the host")
+    entry: Name = about("Module that answers.", "akf.frameworks.host_reference")
+    operations: tuple[Operation, ...] = about(
+        "Operations.",
+        [{"name": "identity", "takes": ["campaign"], "returns": "The machine's identity."}],
+        min_length=1,
+    )
+    facts: tuple[Fact, ...] = about(
+        "Facts that it must prove.",
+        [{"name": "loaded-object", "evidence": "Digest of the mapped object."}],
+        min_length=1,
+    )
+    revisions: tuple[Name, ...] = about(
+        "Framework revisions that it knows; any other is unmapped, not guessed.", ["0.1.0"], min_length=1
+    )
+    sources: tuple[RelPath, ...] = several("Files that belong to it.", ["src/rmsnorm.cpp"])
+
+
+class Hotspot(Value):
+    callsite: Id = about("Callsite.", "add-rms-norm")
+    answer: Literal["kernel", "integration", "configuration", "pipeline", "no_go"] = about(
+        "Task type, or no-go.", "kernel"
+    )
+    share_ratio: NonNegative | None = about("Share h of the target metric; null below 6 steps.", 0.12)
+    ceiling_ratio: NonNegative | None = about("1/(1-h).", 1.136)
+    rule: Text = about("Rule that answered, with its numbers.", "ceiling 1.136 exceeds the target 1.02")
+
+
+class Triage(Artifact):
+    kind: Literal["Triage"] = about("Kind of this artifact.", "Triage")
+    parents: tuple[Ref, ...] = about(
+        "Campaign, Workload and Capture.",
+        [{"kind": "Workload", "id": "qwen3-8b-public", "digest": "sha256:" + "0" * 64}],
+        min_length=3,
+    )
+    hotspots: tuple[Hotspot, ...] = about(
+        "Hotspots in order of their share.",
+        [
+            {
+                "callsite": "add-rms-norm",
+                "answer": "kernel",
+                "share_ratio": 0.12,
+                "ceiling_ratio": 1.136,
+                "rule": "ceiling exceeds target",
+            }
+        ],
+        min_length=1,
+    )
+    board_s: Count = about("Device time that the campaign will cost, in seconds.", 7200)
+
+
+class LegBudget(Value):
+    arm: Id = about("Arm.", "xllm")
+    tuning_s: Count = about("Device time spent on tuning, in seconds.", 3600)
+    configurations: Count = about("Configurations tried.", 12)
+
+
+class LaneResult(Artifact):
+    kind: Literal["LaneResult"] = about("Kind of this artifact.", "LaneResult")
+    lane: Lane = about("Lane; lanes are never mixed.", "matched_policy")
+    parents: tuple[Ref, ...] = about(
+        "Runs that were compared.",
+        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        min_length=1,
+    )
+    policy_digest: Digest = about("Digest of the policy that all arms shared.", "sha256:" + "1" * 64)
+    requests_digest: Digest = about(
+        "Digest of the request list that all arms replayed.", "sha256:" + "2" * 64
+    )
+    budgets: tuple[LegBudget, ...] = about(
+        "Optimisation budget that every arm spent.",
+        [{"arm": "xllm", "tuning_s": 3600, "configurations": 12}],
+        min_length=1,
+    )
+    attributed_to_kernel: Literal[False] = about(
+        "A lane compares systems and attributes nothing to a kernel.", False
+    )
+    legs: Positive = about("Legs per arm.", 6)
+
+
+class TrustRoot(Artifact):
+    kind: Literal["TrustRoot"] = about("Kind of this artifact.", "TrustRoot")
+    keys: RoleKeys = about(
+        "Public key of each role.",
+        {"supervisor": {"key_id": "sha256:" + "3" * 64, "public_key": "A" * 43 + "="}},
+    )
+    note: Text | None = maybe("Where the keys live, for people.", "development keys")

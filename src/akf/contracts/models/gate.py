@@ -1,0 +1,153 @@
+"""Gate: evidence of one layer. Owner: evaluator.
+
+Invariants:
+- Identity is read where the work runs; the judge compares it with the Campaign's.
+- `status` is the mechanical fold of the checks' outcomes; the judge recomputes what samples allow and trusts no summary.
+- Environment checks never say `fail`: the machine's fault is never the candidate's.
+"""
+
+from typing import Literal
+
+from akf.contracts.models.base import (
+    Artifact,
+    Code,
+    Count,
+    Digest,
+    GateName,
+    GraphMode,
+    Hex256,
+    Id,
+    Isolation,
+    Lane,
+    Name,
+    NonNegative,
+    Platform,
+    Positive,
+    Ref,
+    RelPath,
+    Route,
+    Scalar,
+    Text,
+    Value,
+    about,
+    maybe,
+    several,
+)
+from akf.contracts.models.common import ExactToolkit
+
+Outcome = Literal["pass", "fail", "no_gain", "inconclusive", "blocked", "incomparable", "not_run"]
+
+
+class FrameworkRevision(Value):
+    name: Name = about("Framework or plugin.", "vllm-ascend")
+    revision: Name = about("Revision as read from the running process.", "v0.23.0")
+
+
+class Identity(Value):
+    """What the evidence is about; any difference from the Campaign makes the gate's checks incomparable."""
+
+    platform: Platform = about("Platform that was measured.", "host")
+    arm: Id = about("Arm.", "host_reference")
+    lane: Lane = about("Lane.", "per_framework_native_ab")
+    soc: Name = about("Full SoC name.", "ascend910_9391")
+    toolkit: ExactToolkit = about(
+        "Toolkit.", {"name": "cann", "version": "9.1.0", "build": "V100R001C25SPC005B220"}
+    )
+    route: Route = about("Route of the candidate.", "host_cpp")
+    graph: GraphMode = about("Eager or graph.", "eager")
+    frameworks: tuple[FrameworkRevision, ...] = about(
+        "Framework and plugins.", [{"name": "vllm", "revision": "v0.27.1"}], min_length=1
+    )
+    model_digest: Digest = about("Digest of the model's weights.", "sha256:" + "0" * 64)
+    workload_digest: Digest = about("Digest of the Workload.", "sha256:" + "1" * 64)
+    policy_digest: Digest = about(
+        "Digest of the Campaign's serving state and acceptance.", "sha256:" + "2" * 64
+    )
+    machine_digest: Digest = about("Digest of the machine facts.", "sha256:" + "3" * 64)
+    incumbent_digest: Digest = about(
+        "Digest of the object that would be replaced, read again now.", "sha256:" + "4" * 64
+    )
+
+
+class Interval(Value):
+    estimate: float = about(
+        "Hodges-Lehmann estimate of the ratio; above 1 the candidate is better.", 1.25, ge=0
+    )
+    low: float = about("Lower end.", 1.22, ge=0)
+    high: float = about("Upper end.", 1.28, ge=0)
+    pairs: Positive = about("Pairs behind it.", 12)
+    confidence: NonNegative = about("Two-sided confidence.", 0.95)
+
+
+class Figure(Value):
+    """A named number with its unit in the name."""
+
+    name: Name = about("Name with unit.", "max_ulp")
+    value: Scalar = about("Value.", 3)
+
+
+class Check(Value):
+    name: Name = about("Check, or `gain:RULE`, `guard:RULE`, `row:ROW`, `accuracy:SUITE`.", "correctness")
+    category: Literal["evidence", "gain", "guard", "environment"] = about(
+        "Which rules its outcome follows.", "evidence"
+    )
+    outcome: Outcome = about("Outcome.", "pass")
+    reasons: tuple[Code, ...] = several("Reason codes.", ["WRONG_RESULT"])
+    note: Text | None = maybe("One sentence for people.", "max error 3 ULP in row decode-8")
+    rank: Count | None = maybe("Rank, for checks that hold per rank.", 0)
+    measurement: Id | None = maybe("Measurement in the Plan that it is computed from.", "op-latency")
+    interval: Interval | None = maybe(
+        "Interval, where one was computed.",
+        {"estimate": 1.25, "low": 1.22, "high": 1.28, "pairs": 12, "confidence": 0.95},
+    )
+    figures: tuple[Figure, ...] = several("Figures behind the outcome.", [{"name": "max_ulp", "value": 3}])
+    profiler: Literal["off", "on"] = about(
+        "Whether a profiler was attached; gain and guard checks need `off`.", "off"
+    )
+
+
+class SampleFile(Value):
+    measurement: Id | None = maybe("Measurement that it holds; absent for correctness records.", "op-latency")
+    path: RelPath = about(
+        "File, relative to the run folder.", "attempts/rmsnorm-fused/samples/operator/ab.jsonl"
+    )
+    digest: Digest = about("SHA-256 of its bytes.", "sha256:" + "0" * 64)
+    bytes: Count = about("Its size, in bytes.", 60000)
+
+
+class Gate(Artifact):
+    kind: Literal["Gate"] = about("Kind of this artifact.", "Gate")
+    gate: GateName = about("Which gate.", "operator")
+    parents: tuple[Ref, ...] = about(
+        "Run, Task, Candidate, Build and Plan.",
+        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        min_length=5,
+        max_length=5,
+    )
+    identity: Identity = about("What the evidence is about, read where the work ran.", {"platform": "host"})
+    isolation: Isolation = about("Isolation of the candidate's process.", "userns")
+    evidence: Literal["measured", "simulated", "modelled"] = about(
+        "Only measured evidence satisfies a gate; the rest may rank candidates.", "measured"
+    )
+    status: Outcome = about("Fold of the checks.", "pass")
+    checks: tuple[Check, ...] = about(
+        "Checks in order.",
+        [{"name": "correctness", "category": "evidence", "outcome": "pass", "profiler": "off"}],
+        min_length=1,
+    )
+    samples: tuple[SampleFile, ...] = several(
+        "Raw sample files by digest.",
+        [
+            {
+                "path": "attempts/rmsnorm-fused/samples/operator/ab.jsonl",
+                "digest": "sha256:" + "0" * 64,
+                "bytes": 60000,
+            }
+        ],
+    )
+    secret: Hex256 = about("The gate's secret, revealed; its SHA-256 stands in the Plan.", "0" * 64)
+    harness_digest: Digest = about("SHA-256 of the harness that ran.", "sha256:" + "0" * 64)
+    hypothesis: Literal["confirmed", "falsified", "unobserved"] = about(
+        "What a profiler session said of the hypothesis; never changes the verdict.", "unobserved"
+    )
+    resumes: Count = about("Times that this evaluation was started again after a crash.", 0)

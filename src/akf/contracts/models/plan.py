@@ -1,0 +1,114 @@
+"""Plan: what a gate will measure, written and chained in the ledger before the first launch. Owner: evaluator."""
+
+from typing import Literal
+
+from akf.contracts.models.base import (
+    Artifact,
+    Better,
+    Count,
+    Digest,
+    GateName,
+    Id,
+    Name,
+    NonNegative,
+    Positive,
+    Ratio,
+    Ref,
+    RelPath,
+    Scalar,
+    Symbol,
+    Value,
+    about,
+    maybe,
+    several,
+)
+
+
+class PlannedRow(Value):
+    id: Id = about("Row of the Task, or a name for a serving mix.", "decode-1")
+    weight: NonNegative = about("Weight of the row in the total.", 0.5)
+    launches: Positive = about("Launches in one timed batch.", 2000)
+
+
+class Measurement(Value):
+    id: Id = about("Name of the measurement.", "op-latency")
+    purpose: Literal["gain", "guard", "aa"] = about("What it serves.", "gain")
+    rule: Id = about(
+        "Gain or guard rule of the Campaign; for A/A the rule whose noise it bounds.", "op-latency"
+    )
+    metric: Name = about("Metric in the field's standard terms.", "latency")
+    unit: Name = about("Unit of the raw integers.", "ns")
+    better: Better = about("Which direction is an improvement.", "lower")
+    design: Literal["abba", "legs"] = about(
+        "Interleaved blocks of two live processes, or adjacent legs that run alone.", "abba"
+    )
+    statistic: Literal["median", "quantile"] = about("Statistic of a segment or leg.", "median")
+    quantile: Ratio | None = maybe("Quantile, when the statistic is one.", 0.99)
+    rows: tuple[PlannedRow, ...] = about(
+        "Rows.", [{"id": "decode-1", "weight": 0.5, "launches": 2000}], min_length=1
+    )
+    pairs: Positive = about("Pairs.", 12)
+    blocks: Positive = about("Blocks in a pair; 1 for legs.", 3)
+    path: RelPath = about(
+        "Raw samples, relative to the run folder.", "attempts/rmsnorm-fused/samples/operator/ab.jsonl"
+    )
+    samples: tuple[Name, ...] = about(
+        "Every sample id, in order; each must be present exactly once afterwards.",
+        ["p00.b0.s0.decode-1"],
+        min_length=1,
+    )
+
+
+class PlannedCase(Value):
+    id: Id = about("Case.", "tail-3")
+    symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 3})
+    attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-5})
+    inputs: Name = about("Distribution of the inputs.", "normal")
+
+
+class Estimate(Value):
+    wall_s: NonNegative = about("Expected wall time, in seconds.", 12)
+    detectable_gain_ratio: NonNegative | None = maybe(
+        "Smallest gain found with 80 % power at the noise seen so far.", 0.01
+    )
+
+
+class Plan(Artifact):
+    kind: Literal["Plan"] = about("Kind of this artifact.", "Plan")
+    gate: GateName = about("Gate that it plans.", "operator")
+    parents: tuple[Ref, ...] = about(
+        "Run, Task, Candidate and Build.",
+        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        min_length=4,
+        max_length=4,
+    )
+    secret_digest: Digest = about(
+        "SHA-256 of the gate's secret, which is revealed in the gate only.", "sha256:" + "0" * 64
+    )
+    harness_digest: Digest = about("SHA-256 of the harness that will run.", "sha256:" + "0" * 64)
+    measurements: tuple[Measurement, ...] = several(
+        "Timed measurements.",
+        [
+            {
+                "id": "op-latency",
+                "purpose": "gain",
+                "rule": "op-latency",
+                "metric": "latency",
+                "unit": "ns",
+                "better": "lower",
+                "design": "abba",
+                "statistic": "median",
+                "rows": [{"id": "decode-1", "weight": 0.5, "launches": 2000}],
+                "pairs": 12,
+                "blocks": 3,
+                "path": "attempts/rmsnorm-fused/samples/operator/ab.jsonl",
+                "samples": ["p00.b0.s0.decode-1"],
+            }
+        ],
+    )
+    cases: tuple[PlannedCase, ...] = several(
+        "Correctness cases.",
+        [{"id": "tail-3", "symbols": {"T": 3}, "attributes": {"eps": 1e-5}, "inputs": "normal"}],
+    )
+    tries_before: Count = about("Evaluations of this Task that the ledger held when the plan was made.", 0)
+    estimate: Estimate = about("Time and power, stated beforehand.", {"wall_s": 12})

@@ -1,0 +1,183 @@
+"""Task: what may be tried, within which domain, and the numbers that justify it. Owner: supervisor.
+
+Invariants:
+- A frozen Task carries the text of its reference and of its deliberately wrong ("perturbed") kernels, so that one digest
+  covers all of them; the candidate's process never sees them.
+- `opportunity: null` means that no triage stands behind the Task; it then cannot lead past inventory.
+"""
+
+from typing import Literal
+
+from akf.contracts.models.base import (
+    Artifact,
+    Count,
+    DType,
+    GraphMode,
+    Id,
+    Name,
+    NonNegative,
+    Positive,
+    Ref,
+    RelPath,
+    Route,
+    Scalar,
+    Symbol,
+    Text,
+    Value,
+    about,
+    fill,
+    maybe,
+    several,
+)
+from akf.contracts.models.common import Dimension, Operand
+
+OPEN = "akf open-task RUN FILE"
+
+
+class AttributeDomain(Value):
+    name: Symbol = about("Name of the attribute.", "eps")
+    dtype: DType = about("Element type of the attribute.", "float32")
+    values: tuple[Scalar, ...] = about("Values that the support domain covers.", [1e-6, 1e-5], min_length=1)
+
+
+class Abi(Value):
+    kind: Literal["binary", "python"] = about("How candidates are called.", "binary")
+    operands: tuple[Operand, ...] = about(
+        "Operands in order.",
+        [{"name": "x", "access": "in", "dtype": "float32", "shape": [16, 4096], "layout": "ND"}],
+        min_length=1,
+    )
+    attributes: tuple[AttributeDomain, ...] = several(
+        "Attributes of the operator.", [{"name": "eps", "dtype": "float32", "values": [1e-6]}]
+    )
+
+
+class Row(Value):
+    """One measured shape. Bytes and operations give the roofline floor."""
+
+    id: Id = about("Name of the row.", "decode-1")
+    symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 1})
+    attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-6})
+    weight: NonNegative = about("Weight of the row in the total.", 0.5)
+    bytes: Positive = about("Bytes that any correct kernel must move, in bytes.", 49152)
+    operations: Positive = about("Arithmetic operations that any correct kernel must do.", 16384)
+
+
+class Case(Value):
+    """One correctness case beyond the rows."""
+
+    id: Id = about("Name of the case.", "tail-3")
+    symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 3})
+    attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-5})
+    inputs: Literal["normal", "zeros", "tiny", "large", "mixed"] = about(
+        "Distribution of the inputs.", "normal"
+    )
+
+
+class Tolerance(Value):
+    atol: NonNegative = about("Absolute error that is inside the dtype's bound.", 1e-6)
+    rtol: NonNegative = about("Error relative to the oracle that is inside the dtype's bound.", 1e-5)
+
+
+class Reference(Value):
+    path: RelPath = about("Reference file in the Task's folder.", "reference.py")
+    entry: Symbol = about("Function that computes the oracle in float64.", "reference")
+    text: str | None = fill(
+        OPEN, "Text of the file, frozen with the Task.", "def reference(x, weight, eps): ..."
+    )
+
+
+class SourceText(Value):
+    path: RelPath = about("File, relative to the perturbed kernel's folder.", "kernel.cpp")
+    text: str = about("Its text.", "// deliberately wrong")
+
+
+class Perturbed(Value):
+    route: Route = about("Route that builds the wrong kernel.", "host_cpp")
+    path: RelPath = about("Folder of the wrong kernel in the Task's folder.", "perturbed/host_cpp")
+    files: tuple[SourceText, ...] | None = fill(
+        OPEN, "Its files, frozen with the Task.", [{"path": "kernel.cpp", "text": "// wrong"}]
+    )
+
+
+class TaskBudget(Value):
+    attempts: Positive = about("Candidates that may be submitted.", 50)
+    evaluation_s: Positive = about("Device time of one evaluation, in seconds.", 600)
+    tokens: Count = about("Model tokens that agents may spend; 0 for none.", 0)
+
+
+class Opportunity(Value):
+    triage: Ref = about(
+        "Triage that the numbers come from.",
+        {"kind": "Triage", "id": "rms-norm", "digest": "sha256:" + "0" * 64},
+    )
+    share_ratio: NonNegative = about("Share h of the target metric.", 0.12)
+    share_low_ratio: NonNegative = about("Lower end of h over steps.", 0.1)
+    share_high_ratio: NonNegative = about("Upper end of h over steps.", 0.14)
+    ceiling_ratio: NonNegative = about(
+        "Speed-up of the service if the callsite cost nothing, 1/(1-h).", 1.136
+    )
+    needed_speedup_ratio: NonNegative = about("Local speed-up that the Campaign's target needs.", 1.25)
+    coverage_ratio: NonNegative = about("Share of calls inside the support domain.", 0.93)
+
+
+class Task(Artifact):
+    kind: Literal["Task"] = about("Kind of this artifact.", "Task")
+    parents: tuple[Ref, ...] | None = fill(
+        OPEN, "The Run.", [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}]
+    )
+    title: Text = about("Title for people.", "RMSNorm at Qwen3-8B's hidden size, small batch")
+    type: Literal["kernel", "integration", "configuration", "pipeline"] = about(
+        "What may be changed.", "kernel"
+    )
+    op: Id = about("Operator.", "rms_norm")
+    callsite: Id = about("Callsite in the Workload.", "rms-norm")
+    graph: GraphMode = about("Whether the claim is about eager launches or graph replay.", "eager")
+    routes: tuple[Route, ...] = about("Routes that candidates may take.", ["host_cpp"], min_length=1)
+    abi: Abi = about(
+        "How candidates are called.",
+        {
+            "kind": "binary",
+            "operands": [
+                {"name": "x", "access": "in", "dtype": "float32", "shape": [16, 4096], "layout": "ND"}
+            ],
+        },
+    )
+    domain: tuple[Dimension, ...] = about(
+        "Support domain of the symbols.", [{"sym": "T", "min": 1, "max": 16, "multiple_of": 1}]
+    )
+    rows: tuple[Row, ...] = about(
+        "Measured shapes with weights.",
+        [
+            {
+                "id": "decode-1",
+                "symbols": {"T": 1},
+                "attributes": {"eps": 1e-6},
+                "weight": 0.5,
+                "bytes": 49152,
+                "operations": 16384,
+            }
+        ],
+        min_length=1,
+    )
+    cases: tuple[Case, ...] = several(
+        "Correctness cases beyond the rows.",
+        [{"id": "tail-3", "symbols": {"T": 3}, "attributes": {"eps": 1e-5}, "inputs": "normal"}],
+    )
+    tolerance: Tolerance = about("Error bounds of the dtype.", {"atol": 1e-6, "rtol": 1e-5})
+    reference: Reference = about(
+        "Reference in float64.", {"path": "reference.py", "entry": "reference", "text": None}
+    )
+    perturbed: tuple[Perturbed, ...] = about(
+        "Deliberately wrong kernels for the perturbation control.",
+        [{"route": "host_cpp", "path": "perturbed/host_cpp", "files": None}],
+        min_length=1,
+    )
+    budget: TaskBudget = about("What the Task may spend.", {"attempts": 50, "evaluation_s": 600, "tokens": 0})
+    write_paths: tuple[RelPath, ...] = about(
+        "Where agents may write, relative to the run folder.", ["inbox"], min_length=1
+    )
+    opportunity: Opportunity | None = about(
+        "The numbers that justify the Task, or null without triage.", None
+    )
+    owner: Name | None = maybe("Who opened it.", "kernel-team")
