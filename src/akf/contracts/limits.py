@@ -1,0 +1,30 @@
+"""The limits of the contracts, in one place.
+
+Invariants:
+1. A limit is a constant here and nowhere else; messages print the constant.
+2. Everything AKF writes stays inside the limits it reads by.
+"""
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
+"""An artifact or a hand-written input; raw samples live outside it."""
+
+MAX_DEPTH = 64
+"""Arrays and objects inside one another, the outermost counted as 1."""
+
+MAX_SAFE_INTEGER = 2**53 - 1
+"""The largest whole number that every JSON reader holds exactly."""
+
+MAX_PROBLEMS = 1_000
+"""Problems listed for one file; a last one says that the list was cut."""
+
+MAX_ID = 63
+"""Characters of an id."""
+
+MAX_SHORT_ID = 48
+"""Characters of a campaign id or a candidate id, which other ids are built from."""
+
+MAX_PATH_BYTES = 1_024
+"""Bytes of a relative path in an artifact."""
+
+MAX_SEGMENT_BYTES = 255
+"""Bytes between two slashes: what common file systems hold."""
