@@ -1,0 +1,55 @@
+"""Which checks each gate must hold, as data.
+
+Invariants:
+- A Campaign can drop no gate and no check; it adds its own gains, guards and accuracy suites.
+- Names with a colon are made from the Campaign and the Task: `gain:RULE`, `guard:RULE`, `row:ROW`, `accuracy:SUITE`.
+- A check of `PER_RANK` must hold on every rank.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+GATES = ("environment", "operator", "model", "serving", "reproduction", "release")
+PER_RANK = ("hit_proof",)
+
+_ENVIRONMENT = {
+    "ascend": ("identity", "leases", "exclusive", "clock", "toolkit_unmodified", "baseline_health"),
+    "cuda": ("identity", "leases", "exclusive", "clock", "baseline_health"),
+    "host": ("identity", "baseline_health"),
+}
+_FIXED = {
+    "operator": ("correctness", "isfinite", "hit_proof"),
+    "model": ("accuracy_smoke", "hit_proof", "graph", "peak_hbm"),
+    "serving": ("hit_proof", "error_rate", "peak_hbm", "kv_capacity", "max_concurrency", "stability"),
+    "reproduction": ("load", "hit_proof", "replay", "cleanup"),
+    "release": ("owner", "license", "rollback", "cleanup", "envelope", "fallback", "incumbent"),
+}
+
+
+def required_checks(gate: str, campaign: dict[str, Any], rows: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the checks that this gate must hold for this Campaign.
+
+    Args:
+        gate: one of `GATES`.
+        campaign: the Campaign as a JSON value.
+        rows: the Task's row ids; the operator gate guards each of them.
+    """
+    acceptance = campaign["acceptance"]
+    names = list(_ENVIRONMENT[campaign["platform"]] if gate == "environment" else _FIXED[gate])
+    if gate == "model":
+        names += [f"accuracy:{suite['name']}" for suite in acceptance.get("accuracy", ())]
+    gains = [rule["id"] for rule in acceptance["gains"] if gate in {rule["gate"], "reproduction"}]
+    names += [f"gain:{rule}" for rule in gains]
+    names += [f"guard:{rule['id']}" for rule in acceptance.get("guards", ()) if rule["gate"] == gate]
+    if gate == "operator":
+        names += [f"row:{row}" for row in rows]
+    return tuple(names)
+
+
+def fold(outcomes: list[str]) -> str:
+    """The status of a gate from its checks' outcomes: the first of this order that occurs."""
+    for outcome in ("fail", "incomparable", "blocked", "no_gain", "not_run", "inconclusive"):
+        if outcome in outcomes:
+            return outcome
+    return "pass" if outcomes else "not_run"

@@ -1,0 +1,231 @@
+"""A run on disk: create it, open it, record artifacts, and bring in what a crash left pending.
+
+Invariants:
+- A run appears whole by one rename, or not at all; its five root files are never written again.
+- `record` publishes the sidecars, then the artifact, then the ledger line, under the run's lock.
+- An artifact without a line is pending: `recover` verifies it and adds the line, or refuses (exit 3).
+- A gate counts only when the ledger held its plan line before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from akf.contracts.canonical import canonical_bytes, digest, parse_canonical
+from akf.contracts.loader import Document, parse, read_input
+from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
+from akf.contracts.schemas import validate
+from akf.store import layout, ledger
+from akf.store.lock import RunLock
+from akf.store.publish import StagedFolder, make_folder, publish_file, replace_sidecar, settle
+from akf.store.verify import Trust, signature_path, verify
+from akf.trust import dsse
+from akf.trust.keys import Signer
+
+EVENTS = {
+    "Run": "run", "Task": "task", "Candidate": "candidate", "Build": "build", "Plan": "plan", "Gate": "gate",
+    "Decision": "decision",
+}  # fmt: skip
+
+
+def ref(value: Mapping[str, Any], data: bytes) -> dict[str, str]:
+    """How a child names this artifact."""
+    return {"kind": value["kind"], "id": value["id"], "digest": digest(data)}
+
+
+def facts_of(value: Mapping[str, Any]) -> dict[str, str | int]:
+    """What a ledger line binds besides the digest; a function of the artifact alone, so that recovery can repeat it."""
+    if value["kind"] not in {"Plan", "Gate"}:
+        return {}
+    parents = {parent["kind"]: parent["id"] for parent in value["parents"]}
+    facts: dict[str, str | int] = {
+        "task": parents["Task"],
+        "candidate": parents["Candidate"],
+        "gate": value["gate"],
+    }
+    if value["kind"] == "Plan":
+        facts["secret_digest"] = value["secret_digest"]
+    return facts
+
+
+class Run:
+    """An opened run; hold `locked()` to change it."""
+
+    def __init__(self, path: Path, campaign: dict[str, Any]) -> None:
+        self.path = path
+        self.campaign = campaign
+        self.trust = Trust.of(campaign)
+
+    @classmethod
+    def open(cls, path: Path) -> Run:
+        """Open a run folder.
+
+        Raises:
+            InvalidError: it is not a run.
+            IntegrityError: its Campaign is not canonical.
+        """
+        if not (path / "run.json").is_file():
+            hint = "name the folder that `akf init-run` made: runs/<run-id>"
+            raise InvalidError.of(
+                "AKF-S101", f"{path} is not a run folder: it holds no run.json", file=str(path), hint=hint
+            )
+        document = parse_canonical(read_input(path / "campaign.json"), "campaign.json")
+        problems = validate(document, "Campaign")
+        if problems:
+            raise IntegrityError(problems)
+        return cls(path, document.value)
+
+    @contextmanager
+    def locked(self, *, wait_s: float = 0.0) -> Iterator[None]:
+        """Hold the run's lock, with everything that a crash left pending brought in first."""
+        with RunLock(self.path, wait_s=wait_s):
+            self.recover()
+            yield
+
+    def read(self, relative: str) -> bytes:
+        """Bytes of an artifact of this run."""
+        return read_input(self.path / relative)
+
+    def load(self, relative: str) -> Document:
+        """A verified artifact of this run."""
+        return verify(relative, self.context(relative), self.trust)
+
+    def lines(self) -> tuple[ledger.Line, ...]:
+        """The verified ledger."""
+        data = layout.ledger(self.path).read_bytes() if layout.ledger(self.path).exists() else b""
+        return ledger.read(data, digest(self.read("run.json")))
+
+    def context(self, relative: str) -> dict[str, bytes]:
+        """The bytes that `verify` needs for one artifact: itself, its signature and its parents."""
+        place = layout.place(relative)
+        wanted = [relative, signature_path(relative), *(slot.template for slot in layout.ARTIFACTS[:5])]
+        if place is not None and place.candidate is not None:
+            base = f"attempts/{place.candidate}"
+            wanted += [f"{base}/candidate.json", f"{base}/build.json", f"{base}/plan/{place.gate}.json"]
+        files = {path: read_input(self.path / path) for path in dict.fromkeys(wanted) if (self.path / path).is_file()}
+        for path in sorted((self.path / layout.TASKS).glob("*.json")) if (self.path / layout.TASKS).is_dir() else ():
+            files.setdefault(layout.relative(self.path, path), read_input(path))
+        return files
+
+    def record(self, relative: str, value: dict[str, Any], signer: Signer | None) -> bytes:
+        """Publish an artifact with its signature and its ledger line; the caller holds the lock.
+
+        Raises:
+            ConflictError: it exists.
+            InvalidError: it does not satisfy its own schema (a defect of the caller).
+        """
+        data = checked(value)
+        target = self.path / relative
+        make_folder(target.parent)
+        if target.exists():
+            raise ConflictError.of(
+                "AKF-C101", f"{relative} exists already", file=str(target), hint="a second try is a new id"
+            )
+        if signer is not None:
+            envelope = dsse.sign(relative, data, signer, kind=value["kind"])
+            replace_sidecar(self.path / signature_path(relative), envelope, target)
+        publish_file(target, data)
+        self._append(relative, value, data)
+        return data
+
+    def recover(self) -> list[str]:
+        """Bring in pending artifacts; the caller holds the lock. Returns their paths.
+
+        Raises:
+            IntegrityError: one does not verify.
+        """
+        if layout.ledger(self.path).exists():
+            ledger.repair(self.path)
+        lines = self.lines()
+        known = {line.path: line.digest for line in lines}
+        added = []
+        for relative in self.pending(known):
+            document = self.load(relative)
+            if document.value["kind"] == "Gate" and relative.replace("/gates/", "/plan/") not in known:
+                message = f"{relative} was never planned: the ledger holds no line of its plan"
+                raise IntegrityError.of("AKF-I207", message, file=relative)
+            settle(self.path / relative)
+            self._append(relative, document.value, document.source)
+            known[relative] = digest(document.source)
+            added.append(relative)
+        return added
+
+    def pending(self, known: Mapping[str, str]) -> list[str]:
+        """Canonical artifacts that have no ledger line, parents before children."""
+        found = []
+        for folder, names in (
+            (layout.TASKS, ("*.json",)),
+            (layout.ATTEMPTS, ("*/*.json", "*/plan/*.json", "*/gates/*.json")),
+        ):
+            base = self.path / folder
+            for pattern in names if base.is_dir() else ():
+                for path in base.glob(pattern):
+                    relative = layout.relative(self.path, path)
+                    if layout.place(relative) is not None and relative not in known:
+                        found.append(relative)
+        kinds = {slot.kind: index for index, slot in enumerate(layout.ARTIFACTS)}
+        return sorted(found, key=lambda path: (kinds[layout.place(path).slot.kind], path))  # type: ignore[union-attr]
+
+    def _append(self, relative: str, value: Mapping[str, Any], data: bytes) -> None:
+        ledger.append(self.path, EVENTS[value["kind"]], relative, digest(data), facts_of(value))
+
+
+def checked(value: dict[str, Any]) -> bytes:
+    """Canonical bytes of an artifact that satisfies its schema.
+
+    Raises:
+        InvalidError: it does not.
+    """
+    data = canonical_bytes({name: item for name, item in value.items() if name != "$schema"})
+    problems = validate(parse(data, value["kind"]), value["kind"])
+    if problems:
+        raise InvalidError(problems)
+    return data
+
+
+def create(runs_root: Path, run: dict[str, Any], root: Mapping[str, bytes], signer: Signer | None) -> Path:
+    """Publish a new run folder whole: the five root artifacts, their signatures, and the ledger's first line.
+
+    Args:
+        runs_root: folder of all runs; made when missing.
+        run: the Run artifact.
+        root: canonical bytes of suite.json, campaign.json, workload.json and capture.json.
+        signer: the supervisor, or None for an unsigned run.
+
+    Raises:
+        ConflictError: a run of this id exists.
+    """
+    make_folder(runs_root)
+    target = runs_root / run["id"]
+    files = {"run.json": checked(run), **root}
+    with StagedFolder(target) as stage:
+        for relative, data in files.items():
+            stage.write(relative, data)
+            if signer is not None:
+                stage.write(signature_path(relative), dsse.sign(relative, data, signer))
+        stage.write(layout.LEDGER, ledger.opening(digest(files["run.json"])), mode=0o644)
+        for folder in (layout.INBOX, layout.TASKS, layout.ATTEMPTS):
+            stage.folder(folder)
+    return target
+
+
+def signer_for(run: Run, role: str, keys: Path) -> Signer | None:
+    """The signer of a role, or None for an unsigned run.
+
+    Raises:
+        PreconditionError: the key is not the one that the Campaign pins.
+    """
+    if run.trust.keys is None:
+        return None
+    from akf.trust.keys import load_signer  # noqa: PLC0415 - cryptography is loaded only when a signature is touched
+
+    signer = load_signer(keys, role)
+    wanted = run.trust.keys[role].key_id
+    if signer.key_id != wanted:
+        message = f"the {role} key in {os.fspath(keys)} is not the one that the Campaign pins"
+        raise PreconditionError.of("AKF-P102", message, file=os.fspath(keys), expected=wanted, found=signer.key_id)
+    return signer
