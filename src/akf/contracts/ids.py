@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
-    "CANDIDATE_ID_PATTERN",
     "ID_PATTERN",
-    "PATH_PATTERN",
     "SHORT_ID_PATTERN",
     "candidate_id_problem",
     "did_you_mean",
@@ -36,9 +34,6 @@ __all__ = [
 
 ID_PATTERN = f"^[a-z0-9][a-z0-9._-]{{0,{MAX_ID - 1}}}$"
 SHORT_ID_PATTERN = f"^[a-z0-9][a-z0-9._-]{{0,{MAX_SHORT_ID - 1}}}$"
-CANDIDATE_ID_PATTERN = rf"^(?!.*\.r[0-9]+$)[a-z0-9][a-z0-9._-]{{0,{MAX_SHORT_ID - 1}}}$"
-PATH_PATTERN = r"^(?!.*(^|/)\.{0,2}(/|$))(?![A-Za-z]:)[^\\\u0000-\u001f\u007f]+$"
-"""For schemas, where `$` means the end. `path_problem` says more and checks more."""
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
 _ATTEMPT = re.compile(r"\.r[0-9]+\Z")
@@ -87,9 +82,7 @@ def id_problem(text: object, *, field: str = "id", longest: int = MAX_ID, **wher
         return None
     expected = f"1 to {longest} of a-z 0-9 . _ -, starting with a letter or digit"
     if not isinstance(text, str):
-        return Problem(
-            "AKF-S032", f"{field} is {show(text)}, not an id", expected=expected, found=text, **where
-        )
+        return Problem("AKF-S032", f"{field} is {show(text)}, not an id", expected=expected, found=text, **where)
     common = {"expected": expected, "found": printable(text[:200]), **where}
     foreign = next((c for c in text if not c.isascii()), None)
     if foreign is not None:
@@ -154,6 +147,7 @@ def _path_fault(text: str) -> str | None:
         (not text, "is empty"),
         (text.startswith("/"), "is absolute"),
         (_DRIVE.match(text) is not None, "names a drive"),
+        (":" in text, "holds a colon, which names a drive or a stream on some systems"),
         ("\\" in text, "holds a backslash; segments are separated by /"),
         (printable(text) != text, "holds a control or invisible character"),
         (".." in segments, "leaves its folder through .."),

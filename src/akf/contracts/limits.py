@@ -23,7 +23,7 @@ MAX_ID = 63
 MAX_SHORT_ID = 48
 """Characters of a campaign id or a candidate id, which other ids are built from."""
 
-MAX_PATH_BYTES = 1_024
+MAX_PATH_BYTES = 512
 """Bytes of a relative path in an artifact."""
 
 MAX_SEGMENT_BYTES = 255

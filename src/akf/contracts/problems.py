@@ -38,7 +38,7 @@ class Problem:
     found: Any
     hint: str | None
 
-    def __init__(  # noqa: PLR0917 - the fields of a problem, in the contract's order
+    def __init__(
         self,
         code: str,
         message: str,

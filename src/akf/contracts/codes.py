@@ -1,0 +1,102 @@
+"""The catalogue: what every problem code and every reason code means.
+
+Invariants:
+1. Each `catalogue/*.toml` is one area; all files are merged, and a code is defined once (held by a test).
+2. A problem code (`AKF-S012`) says title, rule, why, a failing and a passing example, and the exit status; a
+   reason code (`RESULT_REPLAY`) says title, rule and why.
+3. Nothing is read until somebody asks.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from akf.contracts.text import did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_FOLDER = Path(__file__).parent / "catalogue"
+PROBLEM_FIELDS = ("title", "rule", "why", "failing", "passing", "exit")
+REASON_FIELDS = ("title", "rule", "why")
+FAMILIES = {
+    "S": "structure and syntax",
+    "M": "meaning",
+    "I": "integrity",
+    "P": "precondition",
+    "C": "conflict",
+    "E": "environment",
+    "F": "files",
+    "U": "usage",
+    "T": "trust and signatures",
+    "X": "defects of AKF",
+}
+
+
+class Entry:
+    """What one code means; `failing`, `passing` and `exit` are None for reason codes."""
+
+    __slots__ = ("area", "code", "exit", "failing", "passing", "rule", "title", "why")
+
+    def __init__(self, code: str, area: str, fields: dict[str, Any]) -> None:
+        self.code = code
+        self.area = area
+        self.title: str = fields["title"]
+        self.rule: str = fields["rule"]
+        self.why: str = fields["why"]
+        self.failing: str | None = fields.get("failing")
+        self.passing: str | None = fields.get("passing")
+        self.exit: int | None = fields.get("exit")
+
+    def __repr__(self) -> str:
+        return f"Entry({self.code!r}, {self.title!r})"
+
+    @property
+    def is_reason(self) -> bool:
+        """Say whether this is the code of a check or a verdict, not of a refusal."""
+        return not self.code.startswith("AKF-")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as a JSON object."""
+        fields: dict[str, Any] = {"code": self.code, "title": self.title, "rule": self.rule, "why": self.why}
+        if self.is_reason:
+            return fields
+        family = FAMILIES[self.code[len("AKF-")]]
+        return fields | {
+            "family": family,
+            "exit": self.exit,
+            "failing": self.failing,
+            "passing": self.passing,
+        }
+
+
+def explain(code: str) -> Entry | None:
+    """Return what `code` means, or None when there is no such code."""
+    return _entries().get(code)
+
+
+def all_codes() -> list[str]:
+    """Return every code, problem codes first, each list sorted."""
+    return sorted(_entries(), key=lambda code: (not code.startswith("AKF-"), code))
+
+
+def nearest(code: str) -> str | None:
+    """Return the code that was probably meant."""
+    return did_you_mean(code, _entries())
+
+
+@cache
+def _entries() -> Mapping[str, Entry]:
+    import tomllib  # noqa: PLC0415 - costs start-up time, needed only by `akf explain` and the docs
+
+    found: dict[str, Entry] = {}
+    for path in sorted(_FOLDER.glob("*.toml")):
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        for table in ("problems", "reasons"):
+            for code, fields in tables.get(table, {}).items():
+                found[code] = Entry(code, path.stem, fields)
+    return MappingProxyType(found)
