@@ -5,6 +5,8 @@ Invariants:
 - Unknown fields are refused, values are strict (no coercion) and frozen.
 - Every field carries a description and an example; a number carries its unit in its name.
 - A placeholder is `null`, allowed only on a field made with `fill`, which names the command that will fill it.
+- A required field may also be `null` as an answer, if it is made with `stated`, which says what `null` means.
+- The example of a nested object is made of its fields' examples (`sample`), so it cannot go out of date.
 """
 
 from typing import Annotated, Any, Literal
@@ -22,7 +24,6 @@ class Value(BaseModel):
         strict=True,
         frozen=True,
         defer_build=True,
-        populate_by_name=True,
         protected_namespaces=(),
     )
 
@@ -53,14 +54,31 @@ def fill(command: str, description: str, example: Any, **constraints: Any) -> An
     )
 
 
+def stated(null_means: str, description: str, example: Any, **constraints: Any) -> Any:
+    """A required field whose `null` is an answer by itself, never a placeholder."""
+    return Field(
+        ..., description=description, examples=[example], json_schema_extra={"x-akf-null": null_means}, **constraints
+    )
+
+
+def sample(model: type[Value], **changes: Any) -> dict[str, Any]:
+    """The example of a nested object: its required fields' own examples, and whatever `changes` says."""
+    fields = {
+        name: field.examples[0] for name, field in model.model_fields.items() if field.is_required() and field.examples
+    }
+    return fields | changes
+
+
 _SEGMENT = r"(?:[^/.\\:\x00-\x1f\x7f][^/\\:\x00-\x1f\x7f]*|\.[^/.\\:\x00-\x1f\x7f][^/\\:\x00-\x1f\x7f]*|\.\.[^/\\:\x00-\x1f\x7f]+)"
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
 ShortId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,47}$")]
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+PublicKeyText = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$")]
 Hex256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 RelPath = Annotated[str, Field(pattern=rf"^{_SEGMENT}(?:/{_SEGMENT})*$", max_length=512)]
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
+MaybeEmpty = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 Symbol = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,31}$")]
 Code = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{2,63}$")]
@@ -113,6 +131,26 @@ class Artifact(Value):
     )
     schema_version: Literal[1] = about("Version of this artifact's schema.", 1)
     id: Id = about("Name of this artifact, unique among its siblings.", "qwen3-8b-a3-bf16")
+
+
+EXAMPLE_IDS: dict[str, str] = {
+    "OptimizationSuite": "example-suite",
+    "Campaign": "example-campaign",
+    "Workload": "example-workload",
+    "Capture": "example-capture",
+    "Run": "example-campaign-0a1b2c3d4e5f",
+    "Task": "rmsnorm",
+    "Plan": "operator",
+    "Gate": "operator",
+}
+
+
+def refs(*kinds: str) -> list[dict[str, Any]]:
+    """Example parents of these kinds, with digests that are visibly made up."""
+    return [
+        {"kind": kind, "id": EXAMPLE_IDS.get(kind, "rmsnorm-fused"), "digest": "sha256:" + str(number % 10) * 64}
+        for number, kind in enumerate(kinds)
+    ]
 
 
 class Ref(Value):

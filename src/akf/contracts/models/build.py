@@ -17,9 +17,11 @@ from akf.contracts.models.base import (
     Value,
     about,
     maybe,
+    refs,
+    sample,
     several,
 )
-from akf.contracts.models.common import ExactToolkit, NamedValue
+from akf.contracts.models.common import ExactToolkit, Setting
 
 Expr = int | str
 
@@ -28,9 +30,7 @@ class LaunchArgument(Value):
     name: Symbol = about("Name of the argument; a tensor's is the operand's.", "x")
     kind: Literal["tensor", "scalar", "workspace", "stream"] = about("What is passed.", "tensor")
     dtype: DType = about("Element type.", "float32")
-    shape: tuple[Expr, ...] = several(
-        "Sizes as integers or expressions over the Task's symbols.", ["T", 4096]
-    )
+    shape: tuple[Expr, ...] = several("Sizes as integers or expressions over the Task's symbols.", ["T", 4096])
     strides: tuple[Expr, ...] | None = maybe("Strides in elements; absent for contiguous.", [4096, 1])
     access: Literal["in", "out", "inout"] | None = maybe("Access of a tensor or workspace.", "in")
     value: Expr | None = maybe("Value of a scalar: an expression over symbols, or an attribute's name.", "T")
@@ -41,7 +41,7 @@ class LaunchSpec(Value):
     symbol: Symbol = about("Exported symbol of the kernel.", "rms_norm")
     args: tuple[LaunchArgument, ...] = about(
         "Arguments in order.",
-        [{"name": "x", "kind": "tensor", "dtype": "float32", "shape": ["T", 4096], "access": "in"}],
+        [sample(LaunchArgument)],
         min_length=1,
     )
     grid: tuple[Expr, ...] = several("Launch grid, as expressions over symbols.", ["ceildiv(T, 8)"])
@@ -59,29 +59,17 @@ class Tool(Value):
     name: Name = about("Tool as called.", "g++")
     version_text: Text = about("First lines of its version output.", "g++ (Debian 12.2.0-14+deb12u1) 12.2.0")
     target: Name | None = maybe("Target triple.", "x86_64-linux-gnu")
-    package: Name | None = maybe(
-        "Package and version that provides it, where known.", "g++-12 12.2.0-14+deb12u1"
-    )
-    files: tuple[ToolFile, ...] = about(
-        "Programs that take part, by digest.", [{"name": "g++", "digest": "sha256:" + "0" * 64}], min_length=1
-    )
+    package: Name | None = maybe("Package and version that provides it, where known.", "g++-12 12.2.0-14+deb12u1")
+    files: tuple[ToolFile, ...] = about("Programs that take part, by digest.", [sample(ToolFile)], min_length=1)
 
 
 class Toolchain(Artifact):
     kind: Literal["Toolchain"] = about("Kind of this artifact.", "Toolchain")
     route: Route = about("Route that it serves.", "host_cpp")
-    toolkit: ExactToolkit = about(
-        "Toolkit identity.", {"name": "gcc", "version": "12.2.0", "build": "Debian 12.2.0-14+deb12u1"}
-    )
+    toolkit: ExactToolkit = about("Toolkit identity.", sample(ExactToolkit))
     tools: tuple[Tool, ...] = about(
         "Tools with their identity.",
-        [
-            {
-                "name": "g++",
-                "version_text": "g++ 12.2.0",
-                "files": [{"name": "g++", "digest": "sha256:" + "0" * 64}],
-            }
-        ],
+        [sample(Tool)],
         min_length=1,
     )
     stages: tuple[Name, ...] = about("Stages that it can reach here.", ["shared_object"])
@@ -99,9 +87,7 @@ class Command(Value):
 
 class Output(Value):
     path: RelPath = about("File, relative to the attempt's build folder.", "candidate/kernel.so")
-    subject: Literal["candidate", "perturbed", "baseline", "launcher"] = about(
-        "Whose object it is.", "candidate"
-    )
+    subject: Literal["candidate", "perturbed", "baseline", "launcher"] = about("Whose object it is.", "candidate")
     role: Literal[
         "kernel_object", "host_tiling", "infer_shape", "aclnn", "torch_binding", "meta", "launcher", "log"
     ] = about("Role of the file.", "kernel_object")
@@ -123,7 +109,7 @@ class Build(Artifact):
     kind: Literal["Build"] = about("Kind of this artifact.", "Build")
     parents: tuple[Ref, ...] = about(
         "Run, Task and Candidate.",
-        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        refs("Run", "Task", "Candidate"),
         min_length=3,
         max_length=3,
     )
@@ -135,9 +121,7 @@ class Build(Artifact):
     )
     route: Route = about("Route.", "host_cpp")
     soc: Name = about("SoC that it was compiled for.", "x86_64")
-    toolkit: ExactToolkit = about(
-        "Toolkit that compiled.", {"name": "gcc", "version": "12.2.0", "build": "Debian 12.2.0-14+deb12u1"}
-    )
+    toolkit: ExactToolkit = about("Toolkit that compiled.", sample(ExactToolkit))
     stage: Literal[
         "source",
         "frontend_ir",
@@ -152,57 +136,26 @@ class Build(Artifact):
     ] = about("Deepest stage reached; only an object satisfies a gate that needs a binary.", "shared_object")
     tools: tuple[Tool, ...] = about(
         "Tools that took part.",
-        [
-            {
-                "name": "g++",
-                "version_text": "g++ 12.2.0",
-                "files": [{"name": "g++", "digest": "sha256:" + "0" * 64}],
-            }
-        ],
+        [sample(Tool)],
         min_length=1,
     )
     commands: tuple[Command, ...] = about(
         "Commands in order.",
-        [{"argv": ["g++", "-shared"], "returncode": 0, "log_digest": "sha256:" + "0" * 64}],
+        [sample(Command)],
         min_length=1,
     )
-    variables: tuple[NamedValue, ...] = about(
-        "The whole environment that the commands saw.", [{"name": "LANG", "value": "C"}]
-    )
+    variables: tuple[Setting, ...] = about("The whole environment that the commands saw.", [sample(Setting)])
     isolation: Isolation = about("Isolation of the build.", "userns")
     outputs: tuple[Output, ...] = about(
         "Files that the build produced.",
-        [
-            {
-                "path": "candidate/kernel.so",
-                "subject": "candidate",
-                "role": "kernel_object",
-                "trust": "host_code",
-                "digest": "sha256:" + "0" * 64,
-                "bytes": 16000,
-            }
-        ],
+        [sample(Output)],
     )
     launch: LaunchSpec | None = maybe(
         "Launch spec of the kernel.",
-        {
-            "abi": "c",
-            "symbol": "rms_norm",
-            "args": [
-                {"name": "x", "kind": "tensor", "dtype": "float32", "shape": ["T", 4096], "access": "in"}
-            ],
-            "graph_safe": True,
-        },
+        sample(LaunchSpec),
     )
     reproduction: Reproduction | None = maybe(
         "Result of building twice.",
-        {
-            "reproducible": True,
-            "first": "sha256:" + "0" * 64,
-            "second": "sha256:" + "0" * 64,
-            "address_randomisation": True,
-        },
+        sample(Reproduction),
     )
-    notes: tuple[Text, ...] = several(
-        "Silent changes that the compiler reported.", ["[NOTE] code motion disabled"]
-    )
+    notes: tuple[Text, ...] = several("Silent changes that the compiler reported.", ["[NOTE] code motion disabled"])

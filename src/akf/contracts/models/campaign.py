@@ -32,14 +32,15 @@ from akf.contracts.models.base import (
     about,
     fill,
     maybe,
+    sample,
     several,
 )
 from akf.contracts.models.common import (
     ARM_FREEZE,
     AccuracySuite,
     CapabilityTuple,
+    LoadedLibrary,
     ModelIdentity,
-    NamedDigest,
     NamedValue,
     Ranks,
     RoleKeys,
@@ -61,9 +62,7 @@ class SuiteLink(Value):
 class Framework(Value):
     name: Name = about("Framework or plugin.", "vllm-ascend")
     revision: Name | None = fill(ARM_FREEZE, "Exact revision: commit or released version.", "v0.23.0")
-    digest: Digest | None = maybe(
-        "SHA-256 over the installed files, where it can be read.", "sha256:" + "1" * 64
-    )
+    digest: Digest | None = maybe("SHA-256 over the installed files, where it can be read.", "sha256:" + "1" * 64)
 
 
 class AscendMachine(Value):
@@ -101,50 +100,37 @@ class HostMachine(Value):
 
 
 class Binding(Value):
-    numa_nodes: tuple[Count, ...] = about("NUMA nodes that the arm's processes are bound to.", [0])
-    cpus: tuple[Count, ...] = about("Processors that the arm's processes are bound to.", [0, 1])
+    rank: Count = about("Rank of the process.", 0)
+    numa_nodes: tuple[Count, ...] = about("NUMA nodes that the process is bound to.", [0])
+    cpus: tuple[Count, ...] = about("Processors that the process is bound to.", [0, 1])
 
 
 class Environment(Value):
-    soc: Soc = about("SoC.", {"family": "ascend910_93", "name": None})
-    toolkit: Toolkit = about("Toolkit.", {"name": "cann", "version": "9.1.0", "build": None})
+    soc: Soc = about("SoC.", sample(Soc))
+    toolkit: Toolkit = about("Toolkit.", sample(Toolkit))
     python: Name | None = fill(ARM_FREEZE, "Python version of the arm's interpreter.", "3.12.11")
     frameworks: tuple[Framework, ...] = about(
         "Framework first, then its plugins and kernel packages.",
-        [{"name": "vllm", "revision": None}],
+        [sample(Framework)],
         min_length=1,
     )
     model_runner: Name | None = maybe("Model runner, where the framework has several.", "v1")
-    libraries: tuple[NamedDigest, ...] | None = fill(
+    libraries: tuple[LoadedLibrary, ...] | None = fill(
         ARM_FREEZE,
         "Digests of the kernel libraries that the arm's process really loads.",
-        [{"name": "libcust_opapi.so", "digest": "sha256:" + "6" * 64}],
+        [sample(LoadedLibrary)],
     )
-    variables: tuple[NamedValue, ...] = several(
-        "Environment variables, in order.", [{"name": "TASK_QUEUE_ENABLE", "value": "2"}]
+    variables: tuple[NamedValue, ...] = several("Environment variables, in order.", [sample(NamedValue)])
+    binding: tuple[Binding, ...] = several(
+        "NUMA and processor binding of every rank; empty for unbound.", [sample(Binding)]
     )
-    binding: Binding | None = maybe("NUMA and processor binding.", {"numa_nodes": [0], "cpus": [0, 1]})
     ascend: AscendMachine | None = maybe(
         "Facts of an Ascend host; required on platform `ascend`.",
-        {
-            "driver": None,
-            "firmware": None,
-            "image_digest": None,
-            "torch": None,
-            "torch_npu": None,
-            "toolkit_tree_digest": None,
-        },
+        sample(AscendMachine),
     )
     host: HostMachine | None = maybe(
         "Facts of the machine; required on platform `host`.",
-        {
-            "architecture": None,
-            "cpu_model": None,
-            "cpu_features_digest": None,
-            "cores": None,
-            "libc": None,
-            "compiler_digest": None,
-        },
+        sample(HostMachine),
     )
 
 
@@ -162,7 +148,9 @@ class Baseline(Value):
 
 class InputLink(Value):
     id: Id = about("Id of the artifact.", "qwen3-8b-public")
-    path: RelPath | None = fill("akf ingest", "Its file, relative to the Suite's folder.", "workload.json")
+    path: RelPath | None = fill(
+        "akf ingest trace TRACE --out WORKLOAD", "Its file, relative to the Suite's folder.", "workload.json"
+    )
 
 
 class CaptureLink(Value):
@@ -204,52 +192,22 @@ class Acceptance(Value):
     confidence: Confidence = about("Two-sided confidence of every interval.", 0.95)
     gains: tuple[GainRule, ...] = about(
         "Primary gains; promotion needs every one of them.",
-        [
-            {
-                "id": "op-latency",
-                "gate": "operator",
-                "metric": "latency",
-                "unit": "ns",
-                "better": "lower",
-                "statistic": "median",
-                "threshold_ratio": 0.02,
-            }
-        ],
+        [sample(GainRule)],
         min_length=1,
     )
     guards: tuple[GuardRule, ...] = several(
         "Non-inferiority guards.",
-        [
-            {
-                "id": "ttft-p99",
-                "gate": "serving",
-                "metric": "ttft",
-                "unit": "ns",
-                "better": "lower",
-                "statistic": "quantile",
-                "quantile": 0.99,
-                "margin_ratio": 0.02,
-            }
-        ],
+        [sample(GuardRule)],
     )
     row_margin_ratio: NonNegative | None = fill(SET, "Largest regression of any single row.", 0.02)
     error_factor: NonNegative = about("How much worse than the baseline's error the candidate's may be.", 2.0)
     accuracy: tuple[AccuracySuite, ...] = several(
         "Accuracy suites of the model gate.",
-        [
-            {
-                "name": "gsm8k",
-                "n": 1319,
-                "metric": "exact_match_ratio",
-                "baseline": None,
-                "margin_ratio": None,
-                "seeds": [1],
-            }
-        ],
+        [sample(AccuracySuite)],
     )
     pairs: Pairs = about(
         "Sizes of the experiments.",
-        {"operator": 12, "model": 12, "serving": 12, "reproduction": 12, "blocks": 3},
+        sample(Pairs),
     )
 
 
@@ -275,108 +233,55 @@ class Trust(Value):
     keys: RoleKeys | None = fill(
         "akf keys init, then akf fill CAMPAIGN --keys FOLDER",
         "Public key of each role; `null` in a draft and in an unsigned Campaign.",
-        None,
+        sample(RoleKeys),
     )
 
 
 class Promotion(Value):
     python_abi: bool = about("Whether a candidate of the `python` ABI may be promoted.", False)
-    min_isolation: Isolation = about(
-        "Weakest isolation of an evaluation that may lead to promotion.", "userns"
-    )
+    min_isolation: Isolation = about("Weakest isolation of an evaluation that may lead to promotion.", "userns")
 
 
 class Campaign(Artifact):
     kind: Literal["Campaign"] = about("Kind of this artifact.", "Campaign")
-    id: ShortId = about(
-        "Name of the Campaign, at most 48 characters: run ids are made from it.", "qwen3-8b-a3-xllm"
-    )
-    suite: SuiteLink = about(
-        "Suite that the Campaign belongs to.", {"id": "qwen3-8b-a3-bf16", "path": "suite.json"}
-    )
+    id: ShortId = about("Name of the Campaign, at most 48 characters: run ids are made from it.", "qwen3-8b-a3-xllm")
+    suite: SuiteLink = about("Suite that the Campaign belongs to.", sample(SuiteLink))
     platform: Platform = about("Platform that is measured; evidence never crosses platforms.", "ascend")
     arm: Id = about("Framework arm.", "xllm")
     lane: Lane = about("Comparison lane.", "per_framework_native_ab")
     data_class: DataClass = about("How the Campaign's data may travel.", "internal")
     capabilities: tuple[CapabilityTuple, ...] = about(
         "Executable combinations that the Campaign allows; any other fails closed.",
-        [
-            {
-                "backend": "triton_ascend",
-                "soc": None,
-                "soc_family": "ascend910_93",
-                "toolkit": {"name": "cann", "version": "9.1.0", "build": None},
-                "op": "add_rms_norm",
-                "shape": [16, 4096],
-                "dtype": "bfloat16",
-                "graph": "graph",
-            }
-        ],
+        [sample(CapabilityTuple)],
         min_length=1,
     )
     environment: Environment = about(
         "Identity of machine, toolkit and framework.",
-        {
-            "soc": {"family": "ascend910_93", "name": None},
-            "toolkit": {"name": "cann", "version": "9.1.0", "build": None},
-            "python": None,
-            "frameworks": [{"name": "xllm", "revision": None}],
-            "libraries": None,
-        },
+        sample(Environment),
     )
     model: ModelIdentity = about(
         "Model as this arm deploys it.",
-        {
-            "name": "Qwen3-8B",
-            "architecture": "Qwen3ForCausalLM",
-            "dtype": "bfloat16",
-            "config_digest": None,
-            "weights_digest": None,
-        },
+        sample(ModelIdentity),
     )
-    ranks: Ranks = about(
-        "Parallel sizes and the device of every rank.", {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "devices": None}
-    )
+    ranks: Ranks = about("Parallel sizes and the device of every rank.", sample(Ranks))
     baseline: Baseline = about(
         "What a candidate is compared with and would replace.",
-        {
-            "provider": "torch_npu.npu_add_rms_norm",
-            "callsites": ["vllm_ascend/ops/layernorm.py AscendRMSNorm.forward_oot"],
-            "incumbent_digest": None,
-        },
+        sample(Baseline),
     )
-    workload: InputLink = about("Workload of the Campaign.", {"id": "qwen3-8b-public", "path": None})
-    capture: CaptureLink = about("Capture of the Campaign.", {"id": "xllm-capture", "path": None})
-    serving: ServingState = about(
-        "State that every leg starts from.", {"prefix_cache": "off", "scheduler": "chunked_prefill"}
-    )
+    workload: InputLink = about("Workload of the Campaign.", sample(InputLink))
+    capture: CaptureLink = about("Capture of the Campaign.", sample(CaptureLink))
+    serving: ServingState = about("State that every leg starts from.", sample(ServingState))
     acceptance: Acceptance = about(
         "What must be shown.",
-        {
-            "confidence": 0.95,
-            "gains": [
-                {
-                    "id": "op-latency",
-                    "gate": "operator",
-                    "metric": "latency",
-                    "unit": "ns",
-                    "better": "lower",
-                    "statistic": "median",
-                    "threshold_ratio": 0.02,
-                }
-            ],
-            "row_margin_ratio": 0.02,
-            "error_factor": 2.0,
-            "pairs": {"operator": 12, "model": 12, "serving": 12, "reproduction": 12, "blocks": 3},
-        },
+        sample(Acceptance),
     )
-    noise: NoisePolicy = about("Noise policy.", {"noise_limit_ratio": 0.01, "idle_before_ms": 0})
+    noise: NoisePolicy = about("Noise policy.", sample(NoisePolicy))
     budget: Budget = about(
         "What the Campaign may spend.",
-        {"board_s": 36000, "attempts": 100, "tokens": 2000000, "wall_s": 604800},
+        sample(Budget),
     )
     write_paths: tuple[RelPath, ...] = about(
         "Where agents may write, relative to the run folder.", ["inbox"], min_length=1
     )
-    trust: Trust = about("Signing mode and pinned keys.", {"mode": "signed", "keys": None})
-    promotion: Promotion = about("What may be promoted.", {"python_abi": False, "min_isolation": "userns"})
+    trust: Trust = about("Signing mode and pinned keys.", sample(Trust))
+    promotion: Promotion = about("What may be promoted.", sample(Promotion))

@@ -23,6 +23,8 @@ from akf.contracts.models.base import (
     Value,
     about,
     maybe,
+    refs,
+    sample,
 )
 
 
@@ -45,14 +47,7 @@ class Claim(Value):
     abi: Literal["binary", "python"] = about("How it is called.", "binary")
     hypothesis: Hypothesis = about(
         "The one main hypothesis.",
-        {
-            "active_bound": "compute",
-            "metric": "latency",
-            "direction": "lower",
-            "size_low_ratio": 0.2,
-            "size_high_ratio": 0.6,
-            "falsified_by": "No row gets faster.",
-        },
+        sample(Hypothesis),
     )
     data_flow_change: Text = about(
         "What moves differently, in a sentence or two.", "Eight independent accumulators instead of one."
@@ -61,9 +56,7 @@ class Claim(Value):
         "Where it would fail or must fall back.",
         "H must be a multiple of 8; other sizes fall back to the baseline.",
     )
-    launch: RelPath | None = maybe(
-        "Launch spec among the sources; required for the `binary` ABI.", "launch.json"
-    )
+    launch: RelPath | None = maybe("Launch spec among the sources; required for the `binary` ABI.", "launch.json")
     domain: dict[Symbol, tuple[Positive, Positive]] | None = maybe(
         "Declared support per symbol, smallest and largest; absent for the Task's own.", {"T": [1, 16]}
     )
@@ -93,38 +86,19 @@ class Candidate(Artifact):
     id: Id = about("Name; a further try of the same source digest is NAME.rN.", "rmsnorm-fused")
     parents: tuple[Ref, ...] = about(
         "Run and Task.",
-        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        refs("Run", "Task"),
         min_length=2,
         max_length=2,
     )
     try_number: Positive = about("1 for the first try of this source digest.", 1)
     claim: Claim = about(
         "What the agent claims.",
-        {
-            "route": "host_cpp",
-            "abi": "binary",
-            "hypothesis": {
-                "active_bound": "compute",
-                "metric": "latency",
-                "direction": "lower",
-                "size_low_ratio": 0.2,
-                "size_high_ratio": 0.6,
-                "falsified_by": "No row gets faster.",
-            },
-            "data_flow_change": "Eight accumulators.",
-            "failure_boundary": "None known.",
-            "license": "Apache-2.0",
-            "owner": "kernel-team",
-        },
+        sample(Claim),
     )
     sources: tuple[SourceFile, ...] = about(
         "Source files in order of path.",
-        [{"path": "kernel.cpp", "digest": "sha256:" + "0" * 64, "bytes": 1200, "executable": False}],
+        [sample(SourceFile)],
         min_length=1,
     )
-    source_digest: Digest = about(
-        "SHA-256 over the framed list of names, modes and contents.", "sha256:" + "1" * 64
-    )
-    manifest_digest: Digest = about(
-        "SHA-256 of `candidate.json` as the agent wrote it.", "sha256:" + "2" * 64
-    )
+    source_digest: Digest = about("SHA-256 over the framed list of names, modes and contents.", "sha256:" + "1" * 64)
+    manifest_digest: Digest = about("SHA-256 of `candidate.json` as the agent wrote it.", "sha256:" + "2" * 64)

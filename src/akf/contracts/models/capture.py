@@ -17,20 +17,22 @@ from akf.contracts.models.base import (
     Value,
     about,
     maybe,
+    sample,
     several,
 )
-from akf.contracts.models.common import NamedDigest, NamedValue
+from akf.contracts.models.common import NamedDigest, Setting
 
 
 class Tool(Value):
     name: Name = about("Tool that measured.", "torch_npu.profiler")
     version: Name = about("Its version.", "2.10.0")
-    settings: tuple[NamedValue, ...] = several(
+    settings: tuple[Setting, ...] = several(
         "Settings that change what is recorded.", [{"name": "profiler_level", "value": "Level1"}]
     )
 
 
 class Entry(Value):
+    rank: Count | None = maybe("Rank that launched it; absent when there is one rank.", 0)
     callsite: Id = about("Callsite in the Workload.", "rms-norm")
     symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 4})
     core_type: Name = about("Kind of core that ran it.", "AI_VECTOR_CORE")
@@ -59,6 +61,7 @@ class AaNoise(Value):
 
 
 class Completeness(Value):
+    rank: Count | None = maybe("Rank; absent when there is one rank.", 0)
     callsite: Id = about("Callsite.", "rms-norm")
     expected_calls: Count = about("Calls expected from the model's config.", 73)
     seen_calls: Count = about("Calls seen.", 73)
@@ -69,49 +72,26 @@ class Capture(Artifact):
     title: Text = about("Title for people.", "Baseline RMSNorm on this machine")
     platform: Platform = about("Platform that was measured.", "host")
     data_class: DataClass = about("How the data may travel.", "internal")
-    tool: Tool = about("Tool that measured.", {"name": "akf.harness", "version": "0.1.0"})
-    sources: tuple[NamedDigest, ...] = about(
-        "Digests of the profiler files.", [{"name": "calibration.json", "digest": "sha256:" + "0" * 64}]
-    )
+    tool: Tool = about("Tool that measured.", sample(Tool))
+    sources: tuple[NamedDigest, ...] = about("Digests of the profiler files.", [sample(NamedDigest)])
     entries: tuple[Entry, ...] = about(
         "Device time by callsite and shape.",
-        [
-            {
-                "callsite": "rms-norm",
-                "symbols": {"T": 4},
-                "core_type": "cpu",
-                "calls": 2000,
-                "time_ns": 4000000,
-            }
-        ],
+        [sample(Entry)],
         min_length=1,
     )
     breakdown: tuple[Breakdown, ...] = several(
         "Step time per rank; empty where no step was captured.",
-        [
-            {
-                "rank": 0,
-                "steps": 32,
-                "step_ns": 136581000,
-                "computing_ns": 8873756,
-                "communication_ns": 101963203,
-                "waiting_ns": 0,
-                "host_gap_ns": 25744050,
-                "idle_ns": 0,
-            }
-        ],
+        [sample(Breakdown)],
     )
     noise: tuple[AaNoise, ...] = several(
         "A/A intervals measured with the capture.",
-        [{"metric": "latency", "pairs": 12, "low_ratio": 0.995, "high_ratio": 1.005}],
+        [sample(AaNoise)],
     )
     completeness: tuple[Completeness, ...] = several(
         "Calls expected against calls seen.",
-        [{"callsite": "rms-norm", "expected_calls": 73, "seen_calls": 73}],
+        [sample(Completeness)],
     )
     clock: Literal["steady", "changed", "unknown"] = about(
         "Whether the core clock changed inside the capture.", "unknown"
     )
-    graph_digest: Digest | None = maybe(
-        "Digest of the graph dump, where one was taken.", "sha256:" + "1" * 64
-    )
+    graph_digest: Digest | None = maybe("Digest of the graph dump, where one was taken.", "sha256:" + "1" * 64)

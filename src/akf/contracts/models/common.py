@@ -14,17 +14,19 @@ from akf.contracts.models.base import (
     DType,
     GraphMode,
     Id,
+    MaybeEmpty,
     Name,
     NonNegative,
     Positive,
+    PublicKeyText,
     Ratio,
     Scalar,
     Symbol,
-    Text,
     Value,
     about,
     fill,
     maybe,
+    sample,
     several,
 )
 
@@ -45,14 +47,14 @@ Shape = tuple[Positive | Dimension, ...]
 
 class Soc(Value):
     family: Name = about("SoC family; never enough for a claim by itself.", "ascend910_93")
-    name: Name | None = fill(
-        ARM_FREEZE, "Full SoC name as tools print it, normalised to lower case.", "ascend910_9391"
-    )
+    name: Name | None = fill(ARM_FREEZE, "Full SoC name as tools print it, normalised to lower case.", "ascend910_9391")
 
 
 class Toolkit(Value):
     name: Literal["cann", "gcc", "cuda"] = about("Which toolkit compiles and runs kernels here.", "cann")
-    version: Name = about("Released version, exact.", "9.1.0")
+    version: Name | None = fill(
+        ARM_FREEZE, "Released version, exact; a draft for Ascend names it, the host's is read.", "9.1.0"
+    )
     build: Name | None = fill(
         ARM_FREEZE,
         "Exact inner build as read from the machine (`innerversion` of ascend_toolkit_install.info for CANN).",
@@ -66,23 +68,31 @@ class ExactToolkit(Value):
     build: Name = about("Exact inner build as read from the machine.", "Debian 12.2.0-14+deb12u1")
 
 
+class Peak(Value):
+    """What the hardware can do at most, for the roofline floor."""
+
+    level: Name = about("Cache or memory level that the working set fits in.", "hbm")
+    capacity_bytes: Positive = about("Size of that level, in bytes.", 1073741824)
+    bytes_per_s: Positive = about("Peak traffic of that level, in bytes per second.", 1000000000000)
+    operations_per_s: Positive | None = maybe(
+        "Peak arithmetic of the element type, in operations per second.", 1000000000000
+    )
+
+
 class CapabilityTuple(Value):
     """One executable combination. What no tuple names is unknown, and unknown fails closed."""
 
-    backend: Name = about(
-        "Route that produces the kernel; evidence of routes is never pooled.", "triton_ascend"
-    )
+    backend: Name = about("Route that produces the kernel; evidence of routes is never pooled.", "triton_ascend")
     soc: Name | None = fill(ARM_FREEZE, "Full SoC name as tools print it.", "ascend910_9391")
     soc_family: Name = about("Family of the SoC, a separate field on purpose.", "ascend910_93")
-    toolkit: Toolkit = about(
-        "Toolkit of the combination.", {"name": "cann", "version": "9.1.0", "build": "V100R001C25SPC005B220"}
-    )
+    toolkit: Toolkit = about("Toolkit of the combination.", sample(Toolkit))
     op: Id = about("Operator.", "add_rms_norm")
-    shape: Shape = about(
-        "Shape as sizes or bounded symbols.", [{"sym": "T", "min": 1, "max": 16, "multiple_of": 1}, 4096]
-    )
+    shape: Shape = about("Shape as sizes or bounded symbols.", [sample(Dimension), 4096])
     dtype: DType = about("Element type of the operator's main operand.", "bfloat16")
     graph: GraphMode = about("Whether the claim is about eager launches or graph replay.", "graph")
+    peaks: tuple[Peak, ...] = several(
+        "Peaks of the platform per cache level, against which no measured row may be faster.", [sample(Peak)]
+    )
 
 
 class Quantisation(Value):
@@ -91,18 +101,25 @@ class Quantisation(Value):
     group_size: Count = about("Elements that share a scale; 0 for per tensor.", 128)
 
 
+class KvLayout(Value):
+    layout: Name = about("Name of the KV cache layout.", "paged_bsnd")
+    block_size_tokens: Positive = about("Tokens in one KV block.", 128)
+    dtype: DType = about("Element type of the cache.", "bfloat16")
+
+
 class Operand(Value):
     name: Symbol = about("Name of the operand in the ABI.", "x")
     access: Literal["in", "out", "inout"] = about("Whether the kernel reads, writes or updates it.", "in")
     dtype: DType = about("Element type.", "bfloat16")
-    shape: Shape = about("Logical shape.", [{"sym": "T", "min": 1, "max": 16, "multiple_of": 1}, 4096])
+    shape: Shape = about("Logical shape.", [sample(Dimension), 4096])
     layout: Literal["ND", "NZ", "NCHW", "NHWC", "TND", "BSND"] = about("Memory format.", "ND")
     strides: tuple[int, ...] | None = maybe("Strides in elements; absent for contiguous.", [4096, 1])
     storage_shape: tuple[Positive, ...] | None = maybe("Shape as stored, where it differs.", [256, 1, 16, 16])
     quantisation: Quantisation | None = maybe(
         "Quantisation, where the operand is quantised.",
-        {"scheme": "w8a8_dynamic", "scale_dtype": "float32", "group_size": 128},
+        sample(Quantisation),
     )
+    kv: KvLayout | None = maybe("KV cache layout, where the operand is a part of the cache.", sample(KvLayout))
     residency: Literal["hot", "cold", "rotating"] | None = maybe(
         "Cache state that the workload gives this operand at launch.", "hot"
     )
@@ -111,12 +128,6 @@ class Operand(Value):
 class Attribute(Value):
     name: Symbol = about("Name of the operator's attribute.", "eps")
     value: Scalar = about("Value of the attribute.", 1e-6)
-
-
-class KvLayout(Value):
-    layout: Name = about("Name of the KV cache layout.", "paged_bsnd")
-    block_size_tokens: Positive = about("Tokens in one KV block.", 128)
-    dtype: DType = about("Element type of the cache.", "bfloat16")
 
 
 class GraphBucket(Value):
@@ -128,7 +139,7 @@ class GraphBucket(Value):
 class Graph(Value):
     mode: GraphMode = about("Whether the callsite runs eagerly or inside a captured graph.", "graph")
     capture_sizes_tokens: tuple[Positive, ...] = several("Sizes that are captured.", [1, 2, 4, 8, 16])
-    buckets: tuple[GraphBucket, ...] = several("What was seen per bucket.", [{"size_tokens": 16}])
+    buckets: tuple[GraphBucket, ...] = several("What was seen per bucket.", [sample(GraphBucket)])
     eager_share_ratio: Ratio | None = maybe("Share of steps that ran eagerly.", 0.02)
     recompiles: Count | None = maybe("Graph recompilations seen.", 0)
     jit_compiles: Count | None = maybe("Just-in-time kernel compilations seen.", 0)
@@ -145,9 +156,7 @@ class Ranks(Value):
     pp: Positive = about("Pipeline parallel size.", 1)
     dp: Positive = about("Data parallel size.", 1)
     ep: Positive = about("Expert parallel size.", 1)
-    devices: tuple[RankDevice, ...] | None = fill(
-        ARM_FREEZE, "Physical device of every rank.", [{"rank": 0, "npu": 0, "die": 0}]
-    )
+    devices: tuple[RankDevice, ...] | None = fill(ARM_FREEZE, "Physical device of every rank.", [sample(RankDevice)])
 
 
 class ModelIdentity(Value):
@@ -177,37 +186,28 @@ class ServingState(Value):
     scheduler: Name = about("Scheduler and batching policy, as the framework names it.", "chunked_prefill")
     max_batch_tokens: Positive | None = maybe("Token budget of one step.", 8192)
     max_batch_requests: Positive | None = maybe("Request budget of one step.", 256)
-    kv: KvLayout | None = maybe(
-        "KV cache layout.", {"layout": "paged_bsnd", "block_size_tokens": 128, "dtype": "bfloat16"}
-    )
-    speculative: SpeculativeDecoding | None = maybe(
-        "Speculative decoding, where used.", {"method": "eagle3", "draft_tokens": 3}
-    )
-    routing: tuple[Ratio, ...] = several(
-        "Share of tokens per expert, for mixture-of-experts models.", [0.5, 0.5]
-    )
+    kv: KvLayout | None = maybe("KV cache layout.", sample(KvLayout))
+    speculative: SpeculativeDecoding | None = maybe("Speculative decoding, where used.", sample(SpeculativeDecoding))
+    routing: tuple[Ratio, ...] = several("Share of tokens per expert, for mixture-of-experts models.", [0.5, 0.5])
 
 
 class PublicKey(Value):
     key_id: Digest = about("SHA-256 of the raw public key.", "sha256:" + "3" * 64)
-    public_key: Name = about("Raw Ed25519 public key, base64.", "MCowBQYDK2VwAyEA" + "A" * 28)
+    public_key: PublicKeyText = about("Raw Ed25519 public key, base64.", "A" * 43 + "=")
+
+
+def _key(digit: str, letter: str) -> dict[str, str]:
+    """An example key, visibly made up."""
+    return {"key_id": "sha256:" + digit * 64, "public_key": letter * 42 + "A="}
 
 
 class RoleKeys(Value):
     """The public key pinned for each role."""
 
-    supervisor: PublicKey = about(
-        "Key of the supervisor.", {"key_id": "sha256:" + "3" * 64, "public_key": "A" * 43 + "="}
-    )
-    builder: PublicKey = about(
-        "Key of the Trusted Builder.", {"key_id": "sha256:" + "4" * 64, "public_key": "B" * 43 + "="}
-    )
-    evaluator: PublicKey = about(
-        "Key of the Trusted Evaluator.", {"key_id": "sha256:" + "5" * 64, "public_key": "C" * 43 + "="}
-    )
-    judge: PublicKey = about(
-        "Key of the judge.", {"key_id": "sha256:" + "6" * 64, "public_key": "D" * 43 + "="}
-    )
+    supervisor: PublicKey = about("Key of the supervisor.", _key("3", "A"))
+    builder: PublicKey = about("Key of the Trusted Builder.", _key("4", "B"))
+    evaluator: PublicKey = about("Key of the Trusted Evaluator.", _key("5", "C"))
+    judge: PublicKey = about("Key of the judge.", _key("6", "D"))
 
 
 class NamedDigest(Value):
@@ -215,9 +215,18 @@ class NamedDigest(Value):
     digest: Digest = about("SHA-256 of its bytes.", "sha256:" + "7" * 64)
 
 
+class LoadedLibrary(NamedDigest):
+    rank: Count | None = maybe("Rank of the process that loads it; absent when every rank does.", 0)
+
+
+class Setting(Value):
+    name: Name = about("Name of the setting or variable.", "LANG")
+    value: MaybeEmpty = about("Its value, as it was in force; may be empty.", "C")
+
+
 class NamedValue(Value):
-    name: Name = about("Name of the fact or variable.", "TASK_QUEUE_ENABLE")
-    value: Text | None = fill(ARM_FREEZE, "Its value, as read where the work runs.", "2")
+    name: Name = about("Name of the variable.", "TASK_QUEUE_ENABLE")
+    value: MaybeEmpty | None = fill(ARM_FREEZE, "Its value, as read where the work runs.", "2")
 
 
 class AccuracySuite(Value):

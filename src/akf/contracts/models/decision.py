@@ -24,6 +24,8 @@ from akf.contracts.models.base import (
     Value,
     about,
     maybe,
+    refs,
+    sample,
     several,
 )
 from akf.contracts.models.common import ExactToolkit
@@ -49,7 +51,7 @@ class Judged(Value):
     recomputed: bool = about("Whether raw samples were recomputed.", True)
     interval: Interval | None = maybe(
         "Interval as recomputed.",
-        {"estimate": 1.25, "low": 1.22, "high": 1.28, "pairs": 12, "confidence": 0.95},
+        sample(Interval),
     )
     lag1_correlation: float | None = maybe("Lag-1 correlation of the pairs' ratios, a known limit.", 0.1)
 
@@ -72,15 +74,13 @@ class Envelope(Value):
     op: Id = about("Operator.", "rms_norm")
     rows: tuple[DomainRow, ...] = about(
         "Shapes and attributes that passed; the largest sub-domain that would.",
-        [{"id": "decode-1", "symbols": {"T": 1}, "attributes": {"eps": 1e-6}}],
+        [sample(DomainRow)],
     )
     dtypes: tuple[DType, ...] = about("Element types of the operands in order.", ["float32"])
     layouts: tuple[Name, ...] = about("Memory formats of the operands in order.", ["ND"])
     platform: Platform = about("Platform.", "host")
     soc: Name = about("Full SoC name.", "x86_64")
-    toolkit: ExactToolkit = about(
-        "Toolkit.", {"name": "gcc", "version": "12.2.0", "build": "Debian 12.2.0-14+deb12u1"}
-    )
+    toolkit: ExactToolkit = about("Toolkit.", sample(ExactToolkit))
     route: Route = about("Route.", "host_cpp")
     graph: GraphMode = about("Eager or graph.", "eager")
     arm: Id = about("Framework arm.", "host_reference")
@@ -95,12 +95,12 @@ class Decision(Artifact):
     row: Count = about("Row of the decision table that decided.", 5)
     reasons: tuple[Reason, ...] = about(
         "Every rule that fired, the deciding one first.",
-        [{"row": 5, "code": "GATE_MISSING", "gate": "model", "text": "The model gate is missing."}],
+        [sample(Reason)],
         min_length=1,
     )
     parents: tuple[Ref, ...] = about(
         "Run, Suite, Campaign, Workload, Capture, Task, Candidate, Build, Plans and Gates.",
-        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        refs("Run", "OptimizationSuite", "Campaign", "Workload", "Capture", "Task", "Candidate", "Build"),
         min_length=7,
     )
     ledger_head: Digest = about(
@@ -110,10 +110,10 @@ class Decision(Artifact):
     tries: Count = about("k: evaluations of this Task up to there; the promotable claim pays for them.", 3)
     checks: tuple[Judged, ...] = about(
         "Checks as judged, in the order of gates and checks.",
-        [{"gate": "operator", "check": "correctness", "outcome": "pass", "recomputed": False}],
+        [sample(Judged)],
     )
-    missing: tuple[Missing, ...] = several("What is missing for a higher verdict.", [{"gate": "model"}])
-    envelope: Envelope = about("Support envelope of the claim.", {"op": "rms_norm"})
+    missing: tuple[Missing, ...] = several("What is missing for a higher verdict.", [sample(Missing)])
+    envelope: Envelope = about("Support envelope of the claim.", sample(Envelope))
     isolation: Isolation | None = maybe("Weakest isolation among the gates; absent without gates.", "userns")
     trust: Literal["signed", "unsigned"] = about("Signing mode of the Campaign.", "signed")
     rules_version: Positive = about("Version of the decision table.", 1)
@@ -124,20 +124,16 @@ class ArmVerdict(Value):
     verdict: Verdict = about("Verdict of its Decision.", "promotable")
     decision: Ref | None = maybe(
         "The Decision; absent when the arm has none.",
-        {"kind": "Decision", "id": "x", "digest": "sha256:" + "0" * 64},
+        refs("Decision")[0],
     )
 
 
 class Portability(Artifact):
     kind: Literal["Portability"] = about("Kind of this artifact.", "Portability")
-    suite: Ref = about(
-        "Suite.", {"kind": "OptimizationSuite", "id": "qwen3-8b-a3-bf16", "digest": "sha256:" + "0" * 64}
-    )
+    suite: Ref = about("Suite.", refs("OptimizationSuite")[0])
     lane: Lane = about("Lane that the arms were measured in.", "per_framework_native_ab")
-    verdict: Literal["portable", "not_portable", "inventory", "blocked", "incomplete", "incomparable"] = (
-        about("Fold over the required arms.", "incomplete")
+    verdict: Literal["portable", "not_portable", "inventory", "blocked", "incomplete", "incomparable"] = about(
+        "Fold over the required arms.", "incomplete"
     )
-    arms: tuple[ArmVerdict, ...] = about(
-        "Verdict of every required arm.", [{"arm": "xllm", "verdict": "incomplete"}], min_length=1
-    )
+    arms: tuple[ArmVerdict, ...] = about("Verdict of every required arm.", [sample(ArmVerdict)], min_length=1)
     reasons: tuple[Text, ...] = several("Why.", ["arm xllm: incomplete"])

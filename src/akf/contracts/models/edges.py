@@ -17,7 +17,10 @@ from akf.contracts.models.base import (
     Value,
     about,
     maybe,
+    refs,
+    sample,
     several,
+    stated,
 )
 from akf.contracts.models.common import RoleKeys
 
@@ -40,12 +43,12 @@ class Adapter(Artifact):
     entry: Name = about("Module that answers.", "akf.frameworks.host_reference")
     operations: tuple[Operation, ...] = about(
         "Operations.",
-        [{"name": "identity", "takes": ["campaign"], "returns": "The machine's identity."}],
+        [sample(Operation)],
         min_length=1,
     )
     facts: tuple[Fact, ...] = about(
         "Facts that it must prove.",
-        [{"name": "loaded-object", "evidence": "Digest of the mapped object."}],
+        [sample(Fact)],
         min_length=1,
     )
     revisions: tuple[Name, ...] = about(
@@ -59,8 +62,12 @@ class Hotspot(Value):
     answer: Literal["kernel", "integration", "configuration", "pipeline", "no_go"] = about(
         "Task type, or no-go.", "kernel"
     )
-    share_ratio: NonNegative | None = about("Share h of the target metric; null below 6 steps.", 0.12)
-    ceiling_ratio: NonNegative | None = about("1/(1-h).", 1.136)
+    share_ratio: NonNegative | None = stated(
+        "Fewer than 6 steps were captured, so no share can be stated.", "Share h of the target metric.", 0.12
+    )
+    ceiling_ratio: NonNegative | None = stated(
+        "No share, so no ceiling.", "Speed-up if the callsite cost nothing, 1/(1-h).", 1.136
+    )
     rule: Text = about("Rule that answered, with its numbers.", "ceiling 1.136 exceeds the target 1.02")
 
 
@@ -68,20 +75,12 @@ class Triage(Artifact):
     kind: Literal["Triage"] = about("Kind of this artifact.", "Triage")
     parents: tuple[Ref, ...] = about(
         "Campaign, Workload and Capture.",
-        [{"kind": "Workload", "id": "qwen3-8b-public", "digest": "sha256:" + "0" * 64}],
+        refs("Campaign", "Workload", "Capture"),
         min_length=3,
     )
     hotspots: tuple[Hotspot, ...] = about(
         "Hotspots in order of their share.",
-        [
-            {
-                "callsite": "add-rms-norm",
-                "answer": "kernel",
-                "share_ratio": 0.12,
-                "ceiling_ratio": 1.136,
-                "rule": "ceiling exceeds target",
-            }
-        ],
+        [sample(Hotspot)],
         min_length=1,
     )
     board_s: Count = about("Device time that the campaign will cost, in seconds.", 7200)
@@ -98,21 +97,17 @@ class LaneResult(Artifact):
     lane: Lane = about("Lane; lanes are never mixed.", "matched_policy")
     parents: tuple[Ref, ...] = about(
         "Runs that were compared.",
-        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        refs("Run"),
         min_length=1,
     )
     policy_digest: Digest = about("Digest of the policy that all arms shared.", "sha256:" + "1" * 64)
-    requests_digest: Digest = about(
-        "Digest of the request list that all arms replayed.", "sha256:" + "2" * 64
-    )
+    requests_digest: Digest = about("Digest of the request list that all arms replayed.", "sha256:" + "2" * 64)
     budgets: tuple[LegBudget, ...] = about(
         "Optimisation budget that every arm spent.",
-        [{"arm": "xllm", "tuning_s": 3600, "configurations": 12}],
+        [sample(LegBudget)],
         min_length=1,
     )
-    attributed_to_kernel: Literal[False] = about(
-        "A lane compares systems and attributes nothing to a kernel.", False
-    )
+    attributed_to_kernel: Literal[False] = about("A lane compares systems and attributes nothing to a kernel.", False)
     legs: Positive = about("Legs per arm.", 6)
 
 
@@ -120,6 +115,6 @@ class TrustRoot(Artifact):
     kind: Literal["TrustRoot"] = about("Kind of this artifact.", "TrustRoot")
     keys: RoleKeys = about(
         "Public key of each role.",
-        {"supervisor": {"key_id": "sha256:" + "3" * 64, "public_key": "A" * 43 + "="}},
+        sample(RoleKeys),
     )
     note: Text | None = maybe("Where the keys live, for people.", "development keys")

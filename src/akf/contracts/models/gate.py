@@ -12,6 +12,7 @@ from akf.contracts.models.base import (
     Artifact,
     Code,
     Count,
+    DataClass,
     Digest,
     GateName,
     GraphMode,
@@ -31,6 +32,8 @@ from akf.contracts.models.base import (
     Value,
     about,
     maybe,
+    refs,
+    sample,
     several,
 )
 from akf.contracts.models.common import ExactToolkit
@@ -50,19 +53,15 @@ class Identity(Value):
     arm: Id = about("Arm.", "host_reference")
     lane: Lane = about("Lane.", "per_framework_native_ab")
     soc: Name = about("Full SoC name.", "ascend910_9391")
-    toolkit: ExactToolkit = about(
-        "Toolkit.", {"name": "cann", "version": "9.1.0", "build": "V100R001C25SPC005B220"}
-    )
+    toolkit: ExactToolkit = about("Toolkit.", sample(ExactToolkit))
     route: Route = about("Route of the candidate.", "host_cpp")
     graph: GraphMode = about("Eager or graph.", "eager")
     frameworks: tuple[FrameworkRevision, ...] = about(
-        "Framework and plugins.", [{"name": "vllm", "revision": "v0.27.1"}], min_length=1
+        "Framework and plugins.", [sample(FrameworkRevision)], min_length=1
     )
     model_digest: Digest = about("Digest of the model's weights.", "sha256:" + "0" * 64)
     workload_digest: Digest = about("Digest of the Workload.", "sha256:" + "1" * 64)
-    policy_digest: Digest = about(
-        "Digest of the Campaign's serving state and acceptance.", "sha256:" + "2" * 64
-    )
+    policy_digest: Digest = about("Digest of the Campaign's serving state and acceptance.", "sha256:" + "2" * 64)
     machine_digest: Digest = about("Digest of the machine facts.", "sha256:" + "3" * 64)
     incumbent_digest: Digest = about(
         "Digest of the object that would be replaced, read again now.", "sha256:" + "4" * 64
@@ -70,9 +69,7 @@ class Identity(Value):
 
 
 class Interval(Value):
-    estimate: float = about(
-        "Hodges-Lehmann estimate of the ratio; above 1 the candidate is better.", 1.25, ge=0
-    )
+    estimate: float = about("Hodges-Lehmann estimate of the ratio; above 1 the candidate is better.", 1.25, ge=0)
     low: float = about("Lower end.", 1.22, ge=0)
     high: float = about("Upper end.", 1.28, ge=0)
     pairs: Positive = about("Pairs behind it.", 12)
@@ -95,24 +92,22 @@ class Check(Value):
     reasons: tuple[Code, ...] = several("Reason codes.", ["WRONG_RESULT"])
     note: Text | None = maybe("One sentence for people.", "max error 3 ULP in row decode-8")
     rank: Count | None = maybe("Rank, for checks that hold per rank.", 0)
+    bucket_tokens: Positive | None = maybe("Graph bucket, for checks that hold per bucket, in tokens.", 16)
     measurement: Id | None = maybe("Measurement in the Plan that it is computed from.", "op-latency")
     interval: Interval | None = maybe(
         "Interval, where one was computed.",
-        {"estimate": 1.25, "low": 1.22, "high": 1.28, "pairs": 12, "confidence": 0.95},
+        sample(Interval),
     )
-    figures: tuple[Figure, ...] = several("Figures behind the outcome.", [{"name": "max_ulp", "value": 3}])
-    profiler: Literal["off", "on"] = about(
-        "Whether a profiler was attached; gain and guard checks need `off`.", "off"
-    )
+    figures: tuple[Figure, ...] = several("Figures behind the outcome.", [sample(Figure)])
+    profiler: Literal["off", "on"] = about("Whether a profiler was attached; gain and guard checks need `off`.", "off")
 
 
 class SampleFile(Value):
     measurement: Id | None = maybe("Measurement that it holds; absent for correctness records.", "op-latency")
-    path: RelPath = about(
-        "File, relative to the run folder.", "attempts/rmsnorm-fused/samples/operator/ab.jsonl"
-    )
+    path: RelPath = about("File, relative to the run folder.", "attempts/rmsnorm-fused/samples/operator/ab.jsonl")
     digest: Digest = about("SHA-256 of its bytes.", "sha256:" + "0" * 64)
     bytes: Count = about("Its size, in bytes.", 60000)
+    data_class: DataClass | None = maybe("How the samples may travel; absent for the Campaign's own class.", "internal")
 
 
 class Gate(Artifact):
@@ -120,11 +115,11 @@ class Gate(Artifact):
     gate: GateName = about("Which gate.", "operator")
     parents: tuple[Ref, ...] = about(
         "Run, Task, Candidate, Build and Plan.",
-        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        refs("Run", "Task", "Candidate", "Build", "Plan"),
         min_length=5,
         max_length=5,
     )
-    identity: Identity = about("What the evidence is about, read where the work ran.", {"platform": "host"})
+    identity: Identity = about("What the evidence is about, read where the work ran.", sample(Identity))
     isolation: Isolation = about("Isolation of the candidate's process.", "userns")
     evidence: Literal["measured", "simulated", "modelled"] = about(
         "Only measured evidence satisfies a gate; the rest may rank candidates.", "measured"
@@ -132,18 +127,12 @@ class Gate(Artifact):
     status: Outcome = about("Fold of the checks.", "pass")
     checks: tuple[Check, ...] = about(
         "Checks in order.",
-        [{"name": "correctness", "category": "evidence", "outcome": "pass", "profiler": "off"}],
+        [sample(Check)],
         min_length=1,
     )
     samples: tuple[SampleFile, ...] = several(
         "Raw sample files by digest.",
-        [
-            {
-                "path": "attempts/rmsnorm-fused/samples/operator/ab.jsonl",
-                "digest": "sha256:" + "0" * 64,
-                "bytes": 60000,
-            }
-        ],
+        [sample(SampleFile)],
     )
     secret: Hex256 = about("The gate's secret, revealed; its SHA-256 stands in the Plan.", "0" * 64)
     harness_digest: Digest = about("SHA-256 of the harness that ran.", "sha256:" + "0" * 64)

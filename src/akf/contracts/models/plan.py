@@ -20,6 +20,8 @@ from akf.contracts.models.base import (
     Value,
     about,
     maybe,
+    refs,
+    sample,
     several,
 )
 
@@ -33,9 +35,7 @@ class PlannedRow(Value):
 class Measurement(Value):
     id: Id = about("Name of the measurement.", "op-latency")
     purpose: Literal["gain", "guard", "aa"] = about("What it serves.", "gain")
-    rule: Id = about(
-        "Gain or guard rule of the Campaign; for A/A the rule whose noise it bounds.", "op-latency"
-    )
+    rule: Id = about("Gain or guard rule of the Campaign; for A/A the rule whose noise it bounds.", "op-latency")
     metric: Name = about("Metric in the field's standard terms.", "latency")
     unit: Name = about("Unit of the raw integers.", "ns")
     better: Better = about("Which direction is an improvement.", "lower")
@@ -44,9 +44,7 @@ class Measurement(Value):
     )
     statistic: Literal["median", "quantile"] = about("Statistic of a segment or leg.", "median")
     quantile: Ratio | None = maybe("Quantile, when the statistic is one.", 0.99)
-    rows: tuple[PlannedRow, ...] = about(
-        "Rows.", [{"id": "decode-1", "weight": 0.5, "launches": 2000}], min_length=1
-    )
+    rows: tuple[PlannedRow, ...] = about("Rows.", [sample(PlannedRow)], min_length=1)
     pairs: Positive = about("Pairs.", 12)
     blocks: Positive = about("Blocks in a pair; 1 for legs.", 3)
     path: RelPath = about(
@@ -78,7 +76,7 @@ class Plan(Artifact):
     gate: GateName = about("Gate that it plans.", "operator")
     parents: tuple[Ref, ...] = about(
         "Run, Task, Candidate and Build.",
-        [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}],
+        refs("Run", "Task", "Candidate", "Build"),
         min_length=4,
         max_length=4,
     )
@@ -88,27 +86,11 @@ class Plan(Artifact):
     harness_digest: Digest = about("SHA-256 of the harness that will run.", "sha256:" + "0" * 64)
     measurements: tuple[Measurement, ...] = several(
         "Timed measurements.",
-        [
-            {
-                "id": "op-latency",
-                "purpose": "gain",
-                "rule": "op-latency",
-                "metric": "latency",
-                "unit": "ns",
-                "better": "lower",
-                "design": "abba",
-                "statistic": "median",
-                "rows": [{"id": "decode-1", "weight": 0.5, "launches": 2000}],
-                "pairs": 12,
-                "blocks": 3,
-                "path": "attempts/rmsnorm-fused/samples/operator/ab.jsonl",
-                "samples": ["p00.b0.s0.decode-1"],
-            }
-        ],
+        [sample(Measurement)],
     )
     cases: tuple[PlannedCase, ...] = several(
         "Correctness cases.",
-        [{"id": "tail-3", "symbols": {"T": 3}, "attributes": {"eps": 1e-5}, "inputs": "normal"}],
+        [sample(PlannedCase)],
     )
     tries_before: Count = about("Evaluations of this Task that the ledger held when the plan was made.", 0)
-    estimate: Estimate = about("Time and power, stated beforehand.", {"wall_s": 12})
+    estimate: Estimate = about("Time and power, stated beforehand.", sample(Estimate))

@@ -16,69 +16,52 @@ from akf.contracts.models.base import (
     Value,
     about,
     maybe,
+    refs,
+    sample,
     several,
 )
 from akf.contracts.models.decision import Envelope
 
-EXAMPLE_REF = {"kind": "Decision", "id": "rmsnorm-fused", "digest": "sha256:" + "0" * 64}
-
 
 class Step(Value):
-    do: Text = about(
-        "What is done.", "Remove the overlay folder from ASCEND_CUSTOM_OPP_PATH and restart the engine."
-    )
-    check: Text = about(
-        "How it is seen to have worked.", "The process maps no longer name the overlay's library."
-    )
+    do: Text = about("What is done.", "Remove the overlay folder from ASCEND_CUSTOM_OPP_PATH and restart the engine.")
+    check: Text = about("How it is seen to have worked.", "The process maps no longer name the overlay's library.")
 
 
 class ArmFacts(Value):
     arm: Id = about("Arm.", "xllm")
-    decision: Ref = about("Its Decision.", EXAMPLE_REF)
-    loaded_path: Name = about(
-        "Object as the engine loads it, relative to the overlay.", "op_api/lib/libcust_opapi.so"
-    )
+    decision: Ref = about("Its Decision.", refs("Decision")[0])
+    loaded_path: Name = about("Object as the engine loads it, relative to the overlay.", "op_api/lib/libcust_opapi.so")
     binary_digest: Digest = about("Digest of that object.", "sha256:" + "1" * 64)
 
 
 class ReleaseRecord(Artifact):
     kind: Literal["ReleaseRecord"] = about("Kind of this artifact.", "ReleaseRecord")
-    parents: tuple[Ref, ...] = about("Decisions that it stands on.", [EXAMPLE_REF], min_length=1)
+    parents: tuple[Ref, ...] = about("Decisions that it stands on.", refs("Decision"), min_length=1)
     arms: tuple[ArmFacts, ...] = about(
         "Facts of every arm; one arm's never stand in for another's.",
-        [
-            {
-                "arm": "xllm",
-                "decision": EXAMPLE_REF,
-                "loaded_path": "op_api/lib/libcust_opapi.so",
-                "binary_digest": "sha256:" + "1" * 64,
-            }
-        ],
+        [sample(ArmFacts)],
         min_length=1,
     )
-    envelope: Envelope = about("Where the claim holds.", {"op": "rms_norm"})
+    envelope: Envelope = about("Where the claim holds.", sample(Envelope))
     owner: Name = about("Team that answers for it.", "kernel-team")
     license: Name = about("SPDX licence.", "Apache-2.0")
     incumbent_digest: Digest = about("Digest of what is replaced.", "sha256:" + "2" * 64)
-    rollback: Ref = about(
-        "Rollback plan.", {"kind": "RollbackPlan", "id": "rmsnorm-fused", "digest": "sha256:" + "0" * 64}
-    )
+    rollback: Ref = about("Rollback plan.", refs("RollbackPlan")[0])
     cleanup: tuple[Step, ...] = about(
         "Steps that leave nothing behind.",
-        [{"do": "Remove the overlay.", "check": "The folder is gone."}],
+        [sample(Step)],
         min_length=1,
     )
-    reproduction: Text = about(
-        "How a stranger repeats it.", "akf verify BUNDLE, then akf evaluate --gate reproduction"
-    )
+    reproduction: Text = about("How a stranger repeats it.", "akf verify BUNDLE, then akf evaluate --gate reproduction")
 
 
 class RollbackPlan(Artifact):
     kind: Literal["RollbackPlan"] = about("Kind of this artifact.", "RollbackPlan")
-    parents: tuple[Ref, ...] = about("Decision or Deployment that it undoes.", [EXAMPLE_REF], min_length=1)
+    parents: tuple[Ref, ...] = about("Decision or Deployment that it undoes.", refs("Decision"), min_length=1)
     steps: tuple[Step, ...] = about(
         "Steps in order.",
-        [{"do": "Remove the overlay.", "check": "The incumbent's digest is loaded again."}],
+        [sample(Step)],
         min_length=1,
     )
     restores_digest: Digest = about("Digest of what is loaded afterwards.", "sha256:" + "2" * 64)
@@ -89,7 +72,7 @@ class Deployment(Artifact):
     kind: Literal["Deployment"] = about("Kind of this artifact.", "Deployment")
     parents: tuple[Ref, ...] = about(
         "ReleaseRecord and RollbackPlan.",
-        [{"kind": "ReleaseRecord", "id": "rmsnorm-fused", "digest": "sha256:" + "0" * 64}],
+        refs("ReleaseRecord", "RollbackPlan"),
         min_length=2,
     )
     means: Literal["private_opp", "overlay", "framework_binding"] = about(
@@ -101,7 +84,7 @@ class Deployment(Artifact):
 
 class Revocation(Artifact):
     kind: Literal["Revocation"] = about("Kind of this artifact.", "Revocation")
-    parents: tuple[Ref, ...] = about("Artifacts that are revoked.", [EXAMPLE_REF], min_length=1)
+    parents: tuple[Ref, ...] = about("Artifacts that are revoked.", refs("Decision"), min_length=1)
     code: Code = about("Reason code.", "KEY_COMPROMISED")
     text: Text = about("Why, in a sentence.", "The evaluator's key was copied.")
     key_id: Digest | None = maybe("Key that is revoked, when it is a key.", "sha256:" + "3" * 64)
@@ -109,11 +92,9 @@ class Revocation(Artifact):
 
 class KnowledgeEntry(Artifact):
     kind: Literal["KnowledgeEntry"] = about("Kind of this artifact.", "KnowledgeEntry")
-    parents: tuple[Ref, ...] = about("Evidence behind the lesson.", [EXAMPLE_REF], min_length=1)
-    lesson: Text = about(
-        "The lesson, in one or two sentences.", "Eight accumulators hide the add latency at H = 4096."
-    )
-    envelope: Envelope = about("Where it holds.", {"op": "rms_norm"})
+    parents: tuple[Ref, ...] = about("Evidence behind the lesson.", refs("Decision"), min_length=1)
+    lesson: Text = about("The lesson, in one or two sentences.", "Eight accumulators hide the add latency at H = 4096.")
+    envelope: Envelope = about("Where it holds.", sample(Envelope))
     hypothesis: Literal["confirmed", "falsified", "unobserved"] = about(
         "What the evidence said of the hypothesis.", "confirmed"
     )

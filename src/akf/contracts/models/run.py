@@ -2,7 +2,18 @@
 
 from typing import Literal
 
-from akf.contracts.models.base import Artifact, Digest, Hex256, Kind, Name, Ref, Value, about
+from akf.contracts.models.base import (
+    Artifact,
+    Digest,
+    Hex256,
+    Kind,
+    Name,
+    Ref,
+    Value,
+    about,
+    refs,
+    sample,
+)
 
 
 class Source(Value):
@@ -19,13 +30,13 @@ class Run(Artifact):
     akf_version: Name = about("Version of AKF that made the snapshot.", "0.1.0")
     parents: tuple[Ref, ...] = about(
         "Suite, Campaign, Workload and Capture, in this order, by digest of their canonical bytes.",
-        [{"kind": "Campaign", "id": "host-demo", "digest": "sha256:" + "0" * 64}],
+        refs("OptimizationSuite", "Campaign", "Workload", "Capture"),
         min_length=4,
         max_length=4,
     )
     sources: tuple[Source, ...] = about(
         "Digests of the same inputs as they were written by hand.",
-        [{"kind": "Campaign", "name": "host_reference.json", "digest": "sha256:" + "0" * 64}],
+        [sample(Source, kind=kind) for kind in ("OptimizationSuite", "Campaign", "Workload", "Capture")],
         min_length=4,
         max_length=4,
     )

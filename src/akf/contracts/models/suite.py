@@ -19,6 +19,7 @@ from akf.contracts.models.base import (
     about,
     fill,
     maybe,
+    sample,
 )
 from akf.contracts.models.common import ModelIdentity, Soc, Toolkit
 
@@ -73,51 +74,31 @@ class OptimizationSuite(Artifact):
     platform: Platform = about("Platform that claims are about; evidence never crosses platforms.", "ascend")
     model: ModelIdentity = about(
         "Model that is served.",
-        {
-            "name": "Qwen3-8B",
-            "architecture": "Qwen3ForCausalLM",
-            "dtype": "bfloat16",
-            "config_digest": None,
-            "weights_digest": None,
-        },
+        sample(ModelIdentity),
     )
-    soc: Soc = about("SoC that the Suite is about.", {"family": "ascend910_93", "name": None})
-    toolkit: Toolkit = about(
-        "Toolkit that new Campaigns lock.", {"name": "cann", "version": "9.1.0", "build": None}
-    )
+    soc: Soc = about("SoC that the Suite is about.", sample(Soc))
+    toolkit: Toolkit = about("Toolkit that new Campaigns lock.", sample(Toolkit))
     toolkit_policy: Literal["exact_across_arms", "exact_per_arm"] = about(
         "Whether all arms share one exact toolkit build or each pins its own; the portability claim says which.",
         "exact_per_arm",
     )
-    parallel: Parallel = about("Parallel sizes.", {"tp": 1, "pp": 1, "dp": 1, "ep": 1})
+    parallel: Parallel = about("Parallel sizes.", sample(Parallel))
     required_arms: tuple[ArmEntry, ...] = about(
         "Arms that must all hold before portability may be claimed.",
-        [{"id": "xllm", "path": "arms/xllm.json"}],
+        [sample(ArmEntry)],
         min_length=1,
     )
     lanes: tuple[Lane, ...] = about(
         "Comparison lanes; lanes are never mixed.", ["per_framework_native_ab"], min_length=1
     )
-    workload: PublicWorkload = about(
-        "Public workload of the Suite.", {"id": "qwen3-8b-public", "path": "workload.json"}
-    )
+    workload: PublicWorkload = about("Public workload of the Suite.", sample(PublicWorkload))
     kpis: tuple[Kpi, ...] = about(
         "Key performance indicators.",
-        [
-            {
-                "id": "tpot-median",
-                "scope": "serving",
-                "metric": "tpot",
-                "unit": "ms",
-                "better": "lower",
-                "statistic": "median",
-                "primary": True,
-            }
-        ],
+        [sample(Kpi)],
         min_length=1,
     )
     sla: tuple[SlaLimit, ...] = about(
         "Service-level limits under which goodput counts.",
-        [{"metric": "ttft", "quantile": 0.99, "limit_ms": 500}],
+        [sample(SlaLimit)],
     )
     data_class: DataClass = about("How the Suite's data may travel.", "public")

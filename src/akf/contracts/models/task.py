@@ -27,7 +27,10 @@ from akf.contracts.models.base import (
     about,
     fill,
     maybe,
+    refs,
+    sample,
     several,
+    stated,
 )
 from akf.contracts.models.common import Dimension, Operand
 
@@ -44,12 +47,10 @@ class Abi(Value):
     kind: Literal["binary", "python"] = about("How candidates are called.", "binary")
     operands: tuple[Operand, ...] = about(
         "Operands in order.",
-        [{"name": "x", "access": "in", "dtype": "float32", "shape": [16, 4096], "layout": "ND"}],
+        [sample(Operand)],
         min_length=1,
     )
-    attributes: tuple[AttributeDomain, ...] = several(
-        "Attributes of the operator.", [{"name": "eps", "dtype": "float32", "values": [1e-6]}]
-    )
+    attributes: tuple[AttributeDomain, ...] = several("Attributes of the operator.", [sample(AttributeDomain)])
 
 
 class Row(Value):
@@ -69,9 +70,7 @@ class Case(Value):
     id: Id = about("Name of the case.", "tail-3")
     symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 3})
     attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-5})
-    inputs: Literal["normal", "zeros", "tiny", "large", "mixed"] = about(
-        "Distribution of the inputs.", "normal"
-    )
+    inputs: Literal["normal", "zeros", "tiny", "large", "mixed"] = about("Distribution of the inputs.", "normal")
 
 
 class Tolerance(Value):
@@ -82,9 +81,7 @@ class Tolerance(Value):
 class Reference(Value):
     path: RelPath = about("Reference file in the Task's folder.", "reference.py")
     entry: Symbol = about("Function that computes the oracle in float64.", "reference")
-    text: str | None = fill(
-        OPEN, "Text of the file, frozen with the Task.", "def reference(x, weight, eps): ..."
-    )
+    text: str | None = fill(OPEN, "Text of the file, frozen with the Task.", "def reference(x, weight, eps): ...")
 
 
 class SourceText(Value):
@@ -95,9 +92,7 @@ class SourceText(Value):
 class Perturbed(Value):
     route: Route = about("Route that builds the wrong kernel.", "host_cpp")
     path: RelPath = about("Folder of the wrong kernel in the Task's folder.", "perturbed/host_cpp")
-    files: tuple[SourceText, ...] | None = fill(
-        OPEN, "Its files, frozen with the Task.", [{"path": "kernel.cpp", "text": "// wrong"}]
-    )
+    files: tuple[SourceText, ...] | None = fill(OPEN, "Its files, frozen with the Task.", [sample(SourceText)])
 
 
 class TaskBudget(Value):
@@ -109,75 +104,53 @@ class TaskBudget(Value):
 class Opportunity(Value):
     triage: Ref = about(
         "Triage that the numbers come from.",
-        {"kind": "Triage", "id": "rms-norm", "digest": "sha256:" + "0" * 64},
+        refs("Triage")[0],
     )
     share_ratio: NonNegative = about("Share h of the target metric.", 0.12)
     share_low_ratio: NonNegative = about("Lower end of h over steps.", 0.1)
     share_high_ratio: NonNegative = about("Upper end of h over steps.", 0.14)
-    ceiling_ratio: NonNegative = about(
-        "Speed-up of the service if the callsite cost nothing, 1/(1-h).", 1.136
-    )
+    ceiling_ratio: NonNegative = about("Speed-up of the service if the callsite cost nothing, 1/(1-h).", 1.136)
     needed_speedup_ratio: NonNegative = about("Local speed-up that the Campaign's target needs.", 1.25)
     coverage_ratio: NonNegative = about("Share of calls inside the support domain.", 0.93)
 
 
 class Task(Artifact):
     kind: Literal["Task"] = about("Kind of this artifact.", "Task")
-    parents: tuple[Ref, ...] | None = fill(
-        OPEN, "The Run.", [{"kind": "Run", "id": "host-demo-0a1b2c3d4e5f", "digest": "sha256:" + "0" * 64}]
-    )
+    parents: tuple[Ref, ...] | None = fill(OPEN, "The Run.", refs("Run"))
     title: Text = about("Title for people.", "RMSNorm at Qwen3-8B's hidden size, small batch")
-    type: Literal["kernel", "integration", "configuration", "pipeline"] = about(
-        "What may be changed.", "kernel"
-    )
+    type: Literal["kernel", "integration", "configuration", "pipeline"] = about("What may be changed.", "kernel")
     op: Id = about("Operator.", "rms_norm")
     callsite: Id = about("Callsite in the Workload.", "rms-norm")
     graph: GraphMode = about("Whether the claim is about eager launches or graph replay.", "eager")
     routes: tuple[Route, ...] = about("Routes that candidates may take.", ["host_cpp"], min_length=1)
     abi: Abi = about(
         "How candidates are called.",
-        {
-            "kind": "binary",
-            "operands": [
-                {"name": "x", "access": "in", "dtype": "float32", "shape": [16, 4096], "layout": "ND"}
-            ],
-        },
+        sample(Abi),
     )
-    domain: tuple[Dimension, ...] = about(
-        "Support domain of the symbols.", [{"sym": "T", "min": 1, "max": 16, "multiple_of": 1}]
-    )
+    domain: tuple[Dimension, ...] = about("Support domain of the symbols.", [sample(Dimension)])
     rows: tuple[Row, ...] = about(
         "Measured shapes with weights.",
-        [
-            {
-                "id": "decode-1",
-                "symbols": {"T": 1},
-                "attributes": {"eps": 1e-6},
-                "weight": 0.5,
-                "bytes": 49152,
-                "operations": 16384,
-            }
-        ],
+        [sample(Row)],
         min_length=1,
     )
     cases: tuple[Case, ...] = several(
         "Correctness cases beyond the rows.",
-        [{"id": "tail-3", "symbols": {"T": 3}, "attributes": {"eps": 1e-5}, "inputs": "normal"}],
+        [sample(Case)],
     )
-    tolerance: Tolerance = about("Error bounds of the dtype.", {"atol": 1e-6, "rtol": 1e-5})
-    reference: Reference = about(
-        "Reference in float64.", {"path": "reference.py", "entry": "reference", "text": None}
-    )
+    tolerance: Tolerance = about("Error bounds of the dtype.", sample(Tolerance))
+    reference: Reference = about("Reference in float64.", sample(Reference))
     perturbed: tuple[Perturbed, ...] = about(
         "Deliberately wrong kernels for the perturbation control.",
-        [{"route": "host_cpp", "path": "perturbed/host_cpp", "files": None}],
+        [sample(Perturbed)],
         min_length=1,
     )
-    budget: TaskBudget = about("What the Task may spend.", {"attempts": 50, "evaluation_s": 600, "tokens": 0})
+    budget: TaskBudget = about("What the Task may spend.", sample(TaskBudget))
     write_paths: tuple[RelPath, ...] = about(
         "Where agents may write, relative to the run folder.", ["inbox"], min_length=1
     )
-    opportunity: Opportunity | None = about(
-        "The numbers that justify the Task, or null without triage.", None
+    opportunity: Opportunity | None = stated(
+        "No triage stands behind the Task; it cannot lead past inventory.",
+        "The numbers that justify the Task.",
+        sample(Opportunity),
     )
     owner: Name | None = maybe("Who opened it.", "kernel-team")

@@ -19,6 +19,7 @@ from akf.contracts.models.base import (
     about,
     fill,
     maybe,
+    sample,
     several,
 )
 from akf.contracts.models.common import Attribute, Graph, NamedDigest, Operand
@@ -33,7 +34,7 @@ class Source(Value):
     description: Text = about("Where it comes from, in a sentence.", "Bailian traceA, first hour")
     files: tuple[NamedDigest, ...] = about(
         "Digests of the source files; empty when declared.",
-        [{"name": "qwen_traceA.jsonl", "digest": "sha256:" + "0" * 64}],
+        [sample(NamedDigest)],
     )
     tokenizer: Name | None = maybe("Tokenizer that the token counts belong to.", "Qwen3")
     tokenizer_matches: bool | None = maybe("Whether that is the served model's tokenizer.", True)
@@ -53,20 +54,17 @@ class Arrivals(Value):
 
 class Callsite(Value):
     id: Id = about("Name of the callsite.", "add-rms-norm")
-    site: Text = about(
-        "File and function in the framework.", "vllm_ascend/ops/layernorm.py AscendRMSNorm.forward_oot"
-    )
+    arm: Id | None = maybe("Arm that the callsite belongs to; absent when it is every arm's.", "vllm_ascend")
+    site: Text = about("File and function in the framework.", "vllm_ascend/ops/layernorm.py AscendRMSNorm.forward_oot")
     provider: Name = about("What answers the call.", "torch_npu.npu_add_rms_norm")
     op: Id = about("Operator.", "add_rms_norm")
     operands: tuple[Operand, ...] = about(
         "Operands with shapes, dtypes and layout.",
-        [{"name": "x", "access": "in", "dtype": "bfloat16", "shape": [16, 4096], "layout": "ND"}],
+        [sample(Operand)],
         min_length=1,
     )
-    attributes: tuple[Attribute, ...] = several(
-        "Attributes of the operator.", [{"name": "eps", "value": 1e-6}]
-    )
-    graph: Graph = about("Graph mode of the callsite.", {"mode": "graph"})
+    attributes: tuple[Attribute, ...] = several("Attributes of the operator.", [sample(Attribute)])
+    graph: Graph = about("Graph mode of the callsite.", sample(Graph))
     calls_per_step: Positive = about("Calls in one forward step.", 72)
 
 
@@ -81,15 +79,15 @@ class Stage(Value):
     id: Literal["short_prefill", "long_prefill", "decode", "mixed"] = about("Stage of serving.", "decode")
     bounds: TokenBounds = about(
         "Token bounds that cut the stage.",
-        {"input_min_tokens": 1, "input_max_tokens": 2048, "output_min_tokens": 1, "output_max_tokens": 512},
+        sample(TokenBounds),
     )
     concurrency: Positive = about("Requests in flight.", 16)
-    arrivals: Arrivals = about("Arrival process.", {"process": "closed_loop"})
+    arrivals: Arrivals = about("Arrival process.", sample(Arrivals))
     weight_ratio: Ratio | None = fill(INGEST, "Share of the requests that fall into the stage.", 0.5)
     shapes: tuple[ShapeWeight, ...] | None = fill(
         INGEST,
         "Sizes seen per callsite with their weights.",
-        [{"callsite": "add-rms-norm", "symbols": {"T": 16}, "calls": 1152, "weight_ratio": 1.0}],
+        [sample(ShapeWeight)],
     )
 
 
@@ -106,47 +104,17 @@ class Workload(Artifact):
     dtype: DType = about("Element type of activations.", "bfloat16")
     source: Source = about(
         "Source of the numbers.",
-        {"kind": "declared", "description": "Stages declared by hand; weights open.", "files": []},
+        sample(Source),
     )
     stages: tuple[Stage, ...] = about(
         "Stages with their weights.",
-        [
-            {
-                "id": "decode",
-                "bounds": {
-                    "input_min_tokens": 1,
-                    "input_max_tokens": 2048,
-                    "output_min_tokens": 1,
-                    "output_max_tokens": 512,
-                },
-                "concurrency": 16,
-                "arrivals": {"process": "closed_loop"},
-                "weight_ratio": None,
-                "shapes": None,
-            }
-        ],
+        [sample(Stage)],
         min_length=1,
     )
     callsites: tuple[Callsite, ...] = about(
         "Callsites of the operators.",
-        [
-            {
-                "id": "add-rms-norm",
-                "site": "ops/layernorm.py",
-                "provider": "torch_npu.npu_add_rms_norm",
-                "op": "add_rms_norm",
-                "operands": [
-                    {"name": "x", "access": "in", "dtype": "bfloat16", "shape": [16, 4096], "layout": "ND"}
-                ],
-                "graph": {"mode": "graph"},
-                "calls_per_step": 72,
-            }
-        ],
+        [sample(Callsite)],
         min_length=1,
     )
-    prefix: PrefixReuse | None = maybe(
-        "Prefix reuse, where block ids exist.", {"block_size_tokens": 16, "reuse_ratio": 0.3}
-    )
-    digest_of_requests: Digest | None = maybe(
-        "SHA-256 of the request list that legs replay.", "sha256:" + "1" * 64
-    )
+    prefix: PrefixReuse | None = maybe("Prefix reuse, where block ids exist.", sample(PrefixReuse))
+    digest_of_requests: Digest | None = maybe("SHA-256 of the request list that legs replay.", "sha256:" + "1" * 64)
