@@ -1,7 +1,8 @@
 """The catalogue: what every problem code and every reason code means.
 
 Invariants:
-1. Each `catalogue/*.toml` is one area; all files are merged, and a code is defined once (held by a test).
+1. Each `catalogue/*.toml` is one area, a table a code; all files are merged, and a code is defined once (held
+   by a test).
 2. A problem code (`AKF-S012`) says title, rule, why, a failing and a passing example, and the exit status; a
    reason code (`RESULT_REPLAY`) says title, rule and why.
 3. Nothing is read until somebody asks.
@@ -95,8 +96,6 @@ def _entries() -> Mapping[str, Entry]:
 
     found: dict[str, Entry] = {}
     for path in sorted(_FOLDER.glob("*.toml")):
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-        for table in ("problems", "reasons"):
-            for code, fields in tables.get(table, {}).items():
-                found[code] = Entry(code, path.stem, fields)
+        for code, fields in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            found[code] = Entry(code, path.stem, fields)
     return MappingProxyType(found)
