@@ -10,6 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FOLDER = Path(__file__).parent / "catalogue"
+_NEAR = re.compile(r"(?:AKF[-_ ]?)?([A-Z])([0-9O]{1,3})")
+_LONGEST = 64
 PROBLEM_FIELDS = ("title", "rule", "why", "failing", "passing", "exit")
 REASON_FIELDS = ("title", "rule", "why")
 FAMILIES = {
@@ -86,8 +89,12 @@ def all_codes() -> list[str]:
 
 
 def nearest(code: str) -> str | None:
-    """Return the code that was probably meant."""
-    return did_you_mean(code, _entries())
+    """Return the code that was probably meant: `akf-s12` and `AKF-SO12` mean `AKF-S012`."""
+    word = code.strip().upper()
+    match = _NEAR.fullmatch(word)
+    if match:
+        word = f"AKF-{match[1]}{match[2].replace('O', '0'):0>3}"
+    return did_you_mean(word[:_LONGEST], _entries())
 
 
 @cache

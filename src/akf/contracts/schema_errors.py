@@ -37,6 +37,7 @@ _BOUNDS = {
     "exclusiveMaximum": "less than",
     "multipleOf": "a multiple of",
 }
+_HOPS = 8
 _PATTERNS = {
     "^sha256:[0-9a-f]{64}$": "sha256: and 64 digits 0-9 a-f",
     "^[0-9a-f]{64}$": "64 digits 0-9 a-f",
@@ -76,6 +77,8 @@ def problems(document: Document, errors: Iterable[ValidationError], schema: dict
         findings += explain.error(error)
         if len(findings) > MAX_PROBLEMS:
             break
+    mistyped = {f.pointer for f in findings if f.code == "AKF-S024"}
+    findings = [f for f in findings if f.code != "AKF-S025" or f.pointer not in mistyped]
     document.prefetch([finding.pointer for finding in findings])
     listed = {
         document.problem(f.code, f.message, f.pointer, key=f.at_key, expected=f.expected, found=f.found, hint=f.hint)
@@ -120,7 +123,7 @@ class _Explainer:
             "AKF-S022",
             f"the field {show(field)} is missing",
             [*error.instance_path, field],
-            expected=about.get("type") or about.get("const"),
+            expected=self._wanted(about),
             hint=_describe(about),
         )
 
@@ -297,6 +300,21 @@ class _Explainer:
             except (KeyError, IndexError, TypeError):
                 return {}
         return node if isinstance(node, dict) else {}
+
+    def _wanted(self, about: Any) -> Any:
+        """Return the type, or the choice, that a field's schema asks for."""
+        for _ in range(_HOPS):
+            reference = about.get("$ref", "") if isinstance(about, dict) else ""
+            if not reference.startswith("#/$defs/"):
+                break
+            about = self._schema.get("$defs", {}).get(reference.removeprefix("#/$defs/"))
+        if not isinstance(about, dict):
+            return None
+        alternatives = about.get("anyOf") or about.get("oneOf")
+        if alternatives:
+            types = [self._wanted(alternative) for alternative in alternatives]
+            return [t for i, t in enumerate(types) if t is not None and t not in types[:i]] or None
+        return next((about[keyword] for keyword in ("const", "enum", "type") if keyword in about), None)
 
     def _example(self, error: ValidationError) -> str | None:
         return _describe(self._parent(error))

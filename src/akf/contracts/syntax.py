@@ -53,9 +53,7 @@ class Fault:
         self.hint = hint
 
 
-def unexpected(
-    text: str, pos: int, wanted: str, opened: tuple[int, int] | None, *, after_comma: bool
-) -> Fault:
+def unexpected(text: str, pos: int, wanted: str, opened: tuple[int, int] | None, *, after_comma: bool) -> Fault:
     """Describe what stands at `pos` instead of `wanted`; `opened` is where the open container starts."""
     if pos >= len(text):
         hint = f"what opens at line {opened[0]}, column {opened[1]} is not closed" if opened else None
@@ -65,6 +63,8 @@ def unexpected(
         return Fault(pos, f"a comma stands before {char}", "remove the comma after the last item")
     name = _NAME.match(text, pos)
     found = name[0] if name else char
+    if char == '"' and (string := _BODY.match(text, pos + 1)):
+        found = string[0]
     hint = _WORDS.get(found) or _MARKS.get(char)
     if hint is None and name and "key" in wanted:
         hint = "keys stand in double quotes"
@@ -100,13 +100,9 @@ def broken_string(text: str, pos: int) -> Fault:
     if end >= len(text):
         return Fault(pos, "the string that starts here is never closed", 'its closing " is missing')
     if text[end] == "\n":
-        return Fault(
-            end, "the line ends inside a string", 'its closing " is missing; write a line break as \\n'
-        )
+        return Fault(end, "the line ends inside a string", 'its closing " is missing; write a line break as \\n')
     if text[end] == "\\":
         found = printable(text[end : end + 2])
-        return Fault(
-            end, f"{found} is not an escape", 'JSON has \\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX'
-        )
+        return Fault(end, f"{found} is not an escape", 'JSON has \\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX')
     code = ord(text[end])
     return Fault(end, f"a string holds the control character U+{code:04X}", f"write it as \\u{code:04x}")
