@@ -39,7 +39,7 @@ def ref(value: Mapping[str, Any], data: bytes) -> dict[str, str]:
 
 def facts_of(value: Mapping[str, Any]) -> dict[str, str | int]:
     """What a ledger line binds besides the digest; a function of the artifact alone, so that recovery can repeat it."""
-    if value["kind"] not in {"Plan", "Gate"}:
+    if value["kind"] not in {"Candidate", "Plan", "Gate"}:
         return {}
     parents = {parent["kind"]: parent["id"] for parent in value["parents"]}
     facts: dict[str, str | int] = {

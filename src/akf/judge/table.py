@@ -1,0 +1,159 @@
+"""Rows 1 to 7 of the decision table.
+
+Invariants:
+- Rows are tried in order; the first that matches decides. Every row that matches is reported, the deciding one first.
+- Only a gate whose identity holds can reject; an unknown never promotes: what is not shown is missing.
+- `promotable` needs all six gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from akf import stats
+from akf.judge.checks import Judged, JudgedGate
+from akf.judge.evidence import Evidence
+
+VERDICTS = {
+    1: "rejected", 2: "incomparable", 3: "blocked", 4: "inventory", 5: "incomplete", 6: "inventory", 7: "promotable",
+}  # fmt: skip
+STRENGTH = ("none", "uid", "container", "userns", "bwrap")
+
+
+class Reason(NamedTuple):
+    """One rule that fired."""
+
+    row: int
+    code: str
+    text: str
+    gate: str | None = None
+    check: str | None = None
+
+
+def fired(evidence: Evidence, gates: Sequence[JudgedGate]) -> list[Reason]:
+    """All rules that fire, in the order of rows; the first one's row is the verdict's."""
+    reasons = [
+        *_failed(gates),
+        *_with_outcome(gates, "incomparable", 2),
+        *_with_outcome(gates, "blocked", 3),
+        *_inventory(evidence, gates),
+        *_incomplete(gates),
+    ]
+    if not any(reason.row in {2, 3, 5} for reason in reasons):
+        reasons += _forbidden(evidence)
+    if not reasons:
+        reasons = [
+            Reason(7, "ALL_GATES_HOLD", "All six gates hold and every primary gain is shown in reproduction data.")
+        ]
+    return reasons
+
+
+def weakest_isolation(evidence: Evidence) -> str | None:
+    """The weakest isolation among the gates that ran a candidate."""
+    found = [gate["isolation"] for name, gate in evidence.gates.items() if name not in {"environment", "release"}]
+    return min(found, key=STRENGTH.index) if found else None
+
+
+def _failed(gates: Sequence[JudgedGate]) -> Iterator[Reason]:
+    for gate in gates:
+        for check in gate.checks:
+            if check.outcome == "fail":
+                code = check.codes[0] if check.codes else "LOSS_SHOWN" if check.recomputed else "CHECK_FAILED"
+                yield Reason(1, code, _sentence(check), gate.gate, check.check)
+            elif check.outcome == "no_gain" and gate.gate == "operator":
+                yield Reason(1, "NO_LOCAL_GAIN", _sentence(check), gate.gate, check.check)
+
+
+def _with_outcome(gates: Sequence[JudgedGate], outcome: str, row: int) -> Iterator[Reason]:
+    for gate in gates:
+        if outcome == "incomparable" and gate.differs:
+            text = (
+                f"The {gate.gate} gate is about something else: {', '.join(gate.differs)} differ from the Campaign's."
+            )
+            yield Reason(row, "IDENTITY_MISMATCH", text, gate.gate)
+            continue
+        for check in gate.checks:
+            if check.required and check.outcome == outcome:
+                code = check.codes[0] if check.codes else outcome.upper()
+                yield Reason(row, code, _sentence(check), gate.gate, check.check)
+
+
+def _inventory(evidence: Evidence, gates: Sequence[JudgedGate]) -> Iterator[Reason]:
+    operator = next(gate for gate in gates if gate.gate == "operator")
+    holds = operator.present and all(check.outcome == "pass" for check in operator.checks if check.required)
+    if not holds:
+        return
+    for gate in gates:
+        for check in gate.checks:
+            if gate.gate in {"model", "serving"} and check.check.startswith("gain:") and check.outcome == "no_gain":
+                yield Reason(4, "NO_SERVICE_GAIN", _sentence(check), gate.gate, check.check)
+    yield from _ceiling(evidence, operator)
+
+
+def _ceiling(evidence: Evidence, operator: JudgedGate) -> Iterator[Reason]:
+    """The bound of the whole service, recomputed with the speed-up that was measured."""
+    opportunity = evidence.task["opportunity"]
+    gains = [check for check in operator.checks if check.check.startswith("gain:") and check.interval]
+    wanted = [
+        rule["threshold_ratio"] for rule in evidence.campaign["acceptance"]["gains"] if rule["gate"] != "operator"
+    ]
+    if opportunity is None or not gains or not wanted:
+        return
+    share, speedup = opportunity["share_high_ratio"], max(check.interval.high for check in gains if check.interval)
+    bound = 1 / ((1 - share) + share / speedup)
+    if bound - 1 < min(wanted):
+        text = f"With share {share:.4f} and speed-up {speedup:.4f} the service can gain {bound - 1:.4f} at most."
+        yield Reason(4, "CEILING_TOO_LOW", text, "operator")
+
+
+def _incomplete(gates: Sequence[JudgedGate]) -> Iterator[Reason]:
+    for gate in gates:
+        if not gate.present:
+            yield Reason(5, "GATE_MISSING", f"The {gate.gate} gate is missing.", gate.gate)
+            continue
+        for check in gate.checks:
+            if check.required and check.outcome in {"not_run", "inconclusive", "no_gain"}:
+                code = check.codes[0] if check.codes else check.outcome.upper()
+                yield Reason(5, code, _sentence(check), gate.gate, check.check)
+
+
+def _forbidden(evidence: Evidence) -> Iterator[Reason]:
+    campaign = evidence.campaign
+    isolation = weakest_isolation(evidence)
+    minimum = campaign["promotion"]["min_isolation"]
+    grounds = []
+    if campaign["trust"]["mode"] == "unsigned":
+        grounds.append("the run is unsigned")
+    if evidence.candidate["claim"]["abi"] == "python" and not campaign["promotion"]["python_abi"]:
+        grounds.append("the Campaign does not promote candidates of the python ABI")
+    if evidence.task["opportunity"] is None:
+        grounds.append("no triage stands behind the Task")
+    if isolation == "none" or (isolation is not None and STRENGTH.index(isolation) < STRENGTH.index(minimum)):
+        grounds.append(f"the isolation {isolation} is weaker than {minimum}")
+    for ground in grounds:
+        yield Reason(6, "PROMOTION_FORBIDDEN", f"Promotion is forbidden: {ground}.")
+
+
+def pairs_to_decide(evidence: Evidence, check: Judged) -> int | None:
+    """How many pairs would probably decide an inconclusive check; None when it cannot be told."""
+    if check.outcome != "inconclusive" or len(check.ratios) < 2 or check.limit is None:  # noqa: PLR2004
+        return None
+    limit = check.limit if check.check.startswith("gain:") else -check.limit
+    found = stats.pairs_to_decide(check.ratios, limit, evidence.campaign["acceptance"]["confidence"], stats.MAX_PAIRS)
+    return found if found is not None and found > len(check.ratios) else None
+
+
+def _sentence(check: Judged) -> str:
+    what = f"{check.check} is {check.outcome.replace('_', ' ')}"
+    if check.interval is not None:
+        low, high = check.interval.low - 1, check.interval.high - 1
+        bound = (
+            ""
+            if check.limit is None
+            else f", against {'a threshold' if check.check.startswith('gain:') else 'a margin'} of {check.limit}"
+        )
+        what += f": [{low:+.4f}, {high:+.4f}] over {check.interval.n} pairs{bound}"
+    if check.note:
+        what += f" ({check.note})"
+    return f"{what}."
