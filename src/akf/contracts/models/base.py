@@ -139,7 +139,8 @@ EXAMPLE_IDS: dict[str, str] = {
     "Workload": "example-workload",
     "Capture": "example-capture",
     "Run": "example-campaign-0a1b2c3d4e5f",
-    "Task": "rmsnorm",
+    "Task": "example-task",
+    "Triage": "example-triage",
     "Plan": "operator",
     "Gate": "operator",
 }
@@ -148,7 +149,7 @@ EXAMPLE_IDS: dict[str, str] = {
 def refs(*kinds: str) -> list[dict[str, Any]]:
     """Example parents of these kinds, with digests that are visibly made up."""
     return [
-        {"kind": kind, "id": EXAMPLE_IDS.get(kind, "rmsnorm-fused"), "digest": "sha256:" + str(number % 10) * 64}
+        {"kind": kind, "id": EXAMPLE_IDS.get(kind, "example-candidate"), "digest": "sha256:" + str(number % 10) * 64}
         for number, kind in enumerate(kinds)
     ]
 
@@ -157,5 +158,5 @@ class Ref(Value):
     """A parent, named by kind, id and the digest of its canonical file."""
 
     kind: Kind = about("Kind of the artifact referred to.", "Run")
-    id: Id = about("Id of the artifact referred to.", "host-demo-0a1b2c3d4e5f")
+    id: Id = about("Id of the artifact referred to.", "example-campaign-0a1b2c3d4e5f")
     digest: Digest = about("SHA-256 of the artifact's canonical file bytes.", "sha256:" + "0" * 64)

@@ -70,7 +70,7 @@ class CandidateManifest(Claim):
     schema_uri: str | None = Artifact.model_fields["schema_uri"]  # type: ignore[assignment]
     kind: Literal["CandidateManifest"] = about("Kind of this file.", "CandidateManifest")
     schema_version: Literal[1] = about("Version of this file's schema.", 1)
-    id: ShortId = about("Name of the candidate, at most 48 characters, not ending in `.rN`.", "rmsnorm-fused")
+    id: ShortId = about("Name of the candidate, at most 48 characters, not ending in `.rN`.", "example-candidate")
     task: Id = about("Task that it answers.", "rmsnorm")
 
 
@@ -83,7 +83,7 @@ class SourceFile(Value):
 
 class Candidate(Artifact):
     kind: Literal["Candidate"] = about("Kind of this artifact.", "Candidate")
-    id: Id = about("Name; a further try of the same source digest is NAME.rN.", "rmsnorm-fused")
+    id: Id = about("Name; a further try of the same source digest is NAME.rN.", "example-candidate")
     parents: tuple[Ref, ...] = about(
         "Run and Task.",
         refs("Run", "Task"),

@@ -226,7 +226,9 @@ class Setting(Value):
 
 class NamedValue(Value):
     name: Name = about("Name of the variable.", "TASK_QUEUE_ENABLE")
-    value: MaybeEmpty | None = fill(ARM_FREEZE, "Its value, as read where the work runs.", "2")
+    value: MaybeEmpty | None = fill(
+        ARM_FREEZE, "Its value, as read where the work runs; a variable that is not set is left out.", "2"
+    )
 
 
 class AccuracySuite(Value):

@@ -42,8 +42,8 @@ Outcome = Literal["pass", "fail", "no_gain", "inconclusive", "blocked", "incompa
 
 
 class FrameworkRevision(Value):
-    name: Name = about("Framework or plugin.", "vllm-ascend")
-    revision: Name = about("Revision as read from the running process.", "v0.23.0")
+    name: Name = about("Framework or plugin.", "host_reference")
+    revision: Name = about("Revision as read from the running process.", "0.1.0")
 
 
 class Identity(Value):
@@ -52,7 +52,7 @@ class Identity(Value):
     platform: Platform = about("Platform that was measured.", "host")
     arm: Id = about("Arm.", "host_reference")
     lane: Lane = about("Lane.", "per_framework_native_ab")
-    soc: Name = about("Full SoC name.", "ascend910_9391")
+    soc: Name = about("Full SoC name, or the architecture of a host.", "x86_64")
     toolkit: ExactToolkit = about("Toolkit.", sample(ExactToolkit))
     route: Route = about("Route of the candidate.", "host_cpp")
     graph: GraphMode = about("Eager or graph.", "eager")
@@ -104,7 +104,7 @@ class Check(Value):
 
 class SampleFile(Value):
     measurement: Id | None = maybe("Measurement that it holds; absent for correctness records.", "op-latency")
-    path: RelPath = about("File, relative to the run folder.", "attempts/rmsnorm-fused/samples/operator/ab.jsonl")
+    path: RelPath = about("File, relative to the run folder.", "attempts/example-candidate/samples/operator/ab.jsonl")
     digest: Digest = about("SHA-256 of its bytes.", "sha256:" + "0" * 64)
     bytes: Count = about("Its size, in bytes.", 60000)
     data_class: DataClass | None = maybe("How the samples may travel; absent for the Campaign's own class.", "internal")

@@ -48,7 +48,7 @@ class Measurement(Value):
     pairs: Positive = about("Pairs.", 12)
     blocks: Positive = about("Blocks in a pair; 1 for legs.", 3)
     path: RelPath = about(
-        "Raw samples, relative to the run folder.", "attempts/rmsnorm-fused/samples/operator/ab.jsonl"
+        "Raw samples, relative to the run folder.", "attempts/example-candidate/samples/operator/ab.jsonl"
     )
     samples: tuple[Name, ...] = about(
         "Every sample id, in order; each must be present exactly once afterwards.",

@@ -78,7 +78,7 @@ class Deployment(Artifact):
     means: Literal["private_opp", "overlay", "framework_binding"] = about(
         "How it is put in place; the shared toolkit is never modified.", "private_opp"
     )
-    path: RelPath = about("Overlay folder, relative to the deployment root.", "overlays/rmsnorm-fused")
+    path: RelPath = about("Overlay folder, relative to the deployment root.", "overlays/example-candidate")
     arm: Id = about("Arm.", "xllm")
 
 

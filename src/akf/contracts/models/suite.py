@@ -42,7 +42,7 @@ class Kpi(Value):
     id: Id = about("Name of the key performance indicator, referred to by Campaigns.", "tpot-median")
     scope: Literal["operator", "model", "serving"] = about("Gate that measures it.", "serving")
     metric: Name = about("Metric in the field's standard terms.", "tpot")
-    unit: Name = about("Unit of the metric.", "ms")
+    unit: Name = about("Unit of the metric's raw samples.", "ns")
     better: Better = about("Which direction is an improvement.", "lower")
     statistic: Literal["median", "quantile", "total"] = about("Statistic over the samples.", "median")
     quantile: Ratio | None = maybe("Quantile, when the statistic is one.", 0.99)

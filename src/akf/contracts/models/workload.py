@@ -71,7 +71,7 @@ class Callsite(Value):
 class ShapeWeight(Value):
     callsite: Id = about("Callsite.", "add-rms-norm")
     symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 16})
-    calls: Count = about("Calls seen with these sizes.", 1152)
+    calls: Count = about("Calls seen with these sizes; 0 when they are declared, not seen.", 1152)
     weight_ratio: Ratio = about("Share of this callsite's calls.", 0.4)
 
 
