@@ -79,7 +79,7 @@ def _within(mine: int | dict[str, Any], theirs: int | dict[str, Any]) -> bool:
     if isinstance(theirs, int):
         return bool(mine["min"] == mine["max"] == theirs)
     step: int = theirs["multiple_of"]
-    return theirs["min"] <= mine["min"] and mine["max"] <= theirs["max"] and mine["multiple_of"] % step == 0
+    return bool(theirs["min"] <= mine["min"] and mine["max"] <= theirs["max"] and mine["multiple_of"] % step == 0)
 
 
 def _digest(value: Any) -> str:

@@ -132,6 +132,33 @@ class Run:
         self._append(relative, value, data)
         return data
 
+    def record_folder(
+        self, relative: str, value: dict[str, Any], signer: Signer | None, files: Mapping[str, tuple[bytes, int]]
+    ) -> bytes:
+        """Publish a new folder that holds an artifact and files beside it, by one rename, and add its line.
+
+        Args:
+            relative: path of the artifact in the new folder.
+            value: the artifact.
+            signer: its owner, or None for an unsigned run.
+            files: data and mode of the other files, by path in the folder.
+
+        Raises:
+            ConflictError: the folder exists.
+        """
+        data = checked(value)
+        target = (self.path / relative).parent
+        name = relative.rsplit("/", 1)[1]
+        make_folder(target.parent)
+        with StagedFolder(target) as stage:
+            for path, (content, mode) in files.items():
+                stage.write(path, content, mode=mode)
+            stage.write(name, data)
+            if signer is not None:
+                stage.write(signature_path(name), dsse.sign(relative, data, signer, kind=value["kind"]))
+        self._append(relative, value, data)
+        return data
+
     def recover(self) -> list[str]:
         """Bring in pending artifacts; the caller holds the lock. Returns their paths.
 
@@ -200,7 +227,7 @@ def create(runs_root: Path, run: dict[str, Any], root: Mapping[str, bytes], sign
         ConflictError: a run of this id exists.
     """
     make_folder(runs_root)
-    target = runs_root / run["id"]
+    target: Path = runs_root / run["id"]
     files = {"run.json": checked(run), **root}
     with StagedFolder(target) as stage:
         for relative, data in files.items():

@@ -107,7 +107,8 @@ def _kpis(campaign: Document, suite: dict[str, Any]) -> list[Problem]:
                 )
                 continue
             if kpi["primary"] != (group == "gains"):
-                message = f"rule {rule['id']!r} stands under {group}, but the KPI is {'' if kpi['primary'] else 'not '}primary"
+                what = "primary" if kpi["primary"] else "not primary"
+                message = f"rule {rule['id']!r} stands under {group}, but the KPI is {what}"
                 found.append(at(campaign, pointer, "AKF-M012", message))
             for mine, theirs in (
                 ("gate", "scope"),

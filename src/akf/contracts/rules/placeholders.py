@@ -1,7 +1,7 @@
 """Blockers: every `null` that a draft may hold, with the command that fills it.
 
 Invariants:
-- A placeholder is a `null` on a field whose schema carries `x-akf-fill`; any other `null` is a statement, not a blocker.
+- A placeholder is a `null` on a field whose schema carries `x-akf-fill`; any other `null` is a statement.
 - One blocker per fact, ordered by file and pointer: the same input gives the same bytes.
 """
 

@@ -49,6 +49,8 @@ def toolkit_problems(document: Document, pointer: str, platform: str) -> list[Pr
     if toolkit["name"] != expected:
         message = f"platform {platform} has the toolkit {expected}, not {toolkit['name']}"
         return [at(document, f"{pointer}/name", "AKF-M005", message, expected=expected, found=toolkit["name"])]
+    if toolkit["version"] is None:
+        return []
     if platform == "ascend" and (why := cann_problem(toolkit["version"], toolkit["build"])):
         hint = f"lock {CANN_DEFAULT}, or an accepted release together with the build that `akf arm freeze` reads"
         return [at(document, f"{pointer}/version", "AKF-M006", why, found=toolkit["version"], hint=hint)]

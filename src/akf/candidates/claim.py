@@ -1,0 +1,57 @@
+"""What a candidate's manifest must mean beyond its schema.
+
+Invariants:
+- One main hypothesis: one active bound, a metric that this bound moves, one direction, one range, one falsifier.
+- The `binary` ABI names its launch spec among the sources.
+"""
+
+from __future__ import annotations
+
+from akf.contracts.ids import candidate_id_problem
+from akf.contracts.loader import Document
+from akf.contracts.problems import Problem
+from akf.contracts.rules.finding import at
+
+# What a hypothesis about each active bound may be measured by (the Campaign's own KPIs besides).
+METRICS = {
+    "compute": ("latency", "activity", "utilization"),
+    "transfer": ("latency", "traffic", "overlap"),
+    "balance": ("latency", "row_p95", "cv", "tail_cost"),
+    "launch_graph": ("latency", "host_gap", "recompile", "replay_hit"),
+}
+
+
+def claim_problems(document: Document, sources: list[str]) -> list[Problem]:
+    """Problems of one manifest.
+
+    Args:
+        document: the manifest, valid by its schema.
+        sources: paths of the source files, relative to `src/`.
+    """
+    claim = document.value
+    hypothesis = claim["hypothesis"]
+    line, column = document.locate("/id")
+    name = candidate_id_problem(claim["id"], file=document.file, pointer="/id", line=line, column=column)
+    found = [] if name is None else [name]
+    allowed = METRICS[hypothesis["active_bound"]]
+    if hypothesis["metric"] not in allowed:
+        message = f"the bound {hypothesis['active_bound']} is not observed by {hypothesis['metric']!r}"
+        found.append(
+            at(document, "/hypothesis/metric", "AKF-M040", message, expected=list(allowed), found=hypothesis["metric"])
+        )
+    if hypothesis["size_low_ratio"] > hypothesis["size_high_ratio"]:
+        message = "the smallest expected change exceeds the largest"
+        found.append(at(document, "/hypothesis/size_low_ratio", "AKF-M040", message))
+    launch = claim.get("launch")
+    if claim["abi"] == "binary" and launch is None:
+        message = "the binary ABI needs a launch spec"
+        found.append(at(document, "", "AKF-M041", message, hint='add "launch": "launch.json" and the file under src/'))
+    if launch is not None and launch not in sources:
+        message = f"the launch spec {launch!r} is not among the sources"
+        found.append(at(document, "/launch", "AKF-M041", message, expected=sources, found=launch))
+    for symbol, (low, high) in (claim.get("domain") or {}).items():
+        if low > high:
+            found.append(
+                at(document, f"/domain/{symbol}", "AKF-M042", f"{symbol}: smallest {low} exceeds largest {high}")
+            )
+    return found

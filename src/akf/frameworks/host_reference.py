@@ -1,0 +1,164 @@
+"""The arm `host_reference`: plain C++ operators on this machine's processor, the reference platform `host`.
+
+Invariants:
+- Facts are read from the machine now; nothing is remembered between calls.
+- The baseline is compiled from the shipped sources with the flags that candidates get, and is never slowed down.
+- Claims about this arm hold for this machine alone.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from akf.contracts.canonical import canonical_bytes, digest, digest_file
+from akf.contracts.problems import BlockedError, DefectError
+from akf.contracts.shipped import shipped
+from akf.contracts.tree import tree_digest
+from akf.routes import host_cpp
+from akf.routes.launch_spec import LaunchSpec, parse_spec
+from akf.store.untrusted import read_tree
+
+ARM = "host_reference"
+LIBRARY = "libhost_reference.so"
+LAUNCHER = "launcher.so"
+COMPILE_S = 120.0
+
+
+class Baseline(NamedTuple):
+    """The arm's operator, compiled."""
+
+    library: Path
+    launcher: Path
+    spec: LaunchSpec
+    digest: str
+    launcher_digest: str
+
+
+def environment(baseline: Baseline) -> dict[str, Any]:
+    """The Campaign's `environment`, as read on this machine now.
+
+    Raises:
+        BlockedError: there is no compiler.
+    """
+    identity = compiler()
+    return {
+        "soc": {"family": "host", "name": soc_name(identity)},
+        "toolkit": toolkit(identity),
+        "python": platform.python_version(),
+        "frameworks": [{"name": ARM, "revision": revision()}],
+        "libraries": [{"name": LIBRARY, "digest": baseline.digest}],
+        "host": {
+            "architecture": platform.machine(),
+            "cpu_model": _cpu_model(),
+            "cpu_features_digest": digest(canonical_bytes(_cpu_features())),
+            "cores": len(os.sched_getaffinity(0)),
+            "libc": " ".join(platform.libc_ver()).strip() or "unknown",
+            "compiler_digest": _compiler_digest(identity),
+        },
+    }
+
+
+def ranks() -> dict[str, Any]:
+    """One process on one processor package."""
+    return {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "devices": [{"rank": 0, "npu": 0, "die": 0}]}
+
+
+def compiler() -> dict[str, Any]:
+    """Identity of the compiler.
+
+    Raises:
+        BlockedError: there is none.
+    """
+    try:
+        return host_cpp.compiler_identity()
+    except host_cpp.ToolMissing as error:
+        raise missing_tool(error) from error
+
+
+def missing_tool(error: host_cpp.ToolMissing) -> BlockedError:
+    """A missing compiler, as a problem with its remedy."""
+    return BlockedError.of("AKF-E101", f"{error.name} is not on this machine", expected=error.name, hint=error.hint)
+
+
+def soc_name(identity: dict[str, Any]) -> str:
+    """`x86_64-sapphirerapids`: architecture, and what the compiler's `native` stands for."""
+    native = identity["native"]
+    core = native.get("-march") or native.get("-mcpu") or native.get("-mtune") or "unknown"
+    return f"{platform.machine()}-{core}".lower()
+
+
+def toolkit(identity: dict[str, Any]) -> dict[str, str]:
+    """Name, version and exact build of the compiler."""
+    text = identity["version"][0]
+    return {"name": "gcc", "version": text.rsplit(" ", 1)[-1], "build": text}
+
+
+def revision() -> str:
+    """Revision of the arm: digest of its shipped sources."""
+    files = read_tree(_sources(), ARM)
+    return tree_digest((file.path, file.executable, digest(file.data)) for file in files)
+
+
+def build_baseline(out: Path) -> Baseline:
+    """Compile the arm's operator and its launcher into `out`.
+
+    Raises:
+        BlockedError: there is no compiler.
+        DefectError: the shipped source does not compile.
+    """
+    folder = _sources()
+    spec = parse_spec(orjson.loads((folder / "launch.json").read_bytes()))
+    names = [path.name for path in sorted(folder.iterdir()) if path.suffix in host_cpp.SOURCE_SUFFIXES]
+    library, launcher = out / LIBRARY, out / LAUNCHER
+    _compile(folder, names, library)
+    (out / "launcher.cpp").write_text(host_cpp.launcher_source(spec), encoding="utf-8")
+    _compile(out, ["launcher.cpp"], launcher)
+    return Baseline(library, launcher, spec, digest_file(library), digest_file(launcher))
+
+
+def _compile(folder: Path, names: list[str], out: Path) -> None:
+    try:
+        result = host_cpp.compile_shared(folder, names, out, COMPILE_S)
+    except host_cpp.ToolMissing as error:
+        raise missing_tool(error) from error
+    if not result:
+        message = f"the shipped {out.name} does not compile here: {result.stderr[:400]}"
+        raise DefectError.of("AKF-X001", message, hint="please report this with the compiler's version")
+
+
+def _sources() -> Path:
+    return shipped("adapters") / ARM / "src"
+
+
+def _cpu_lines() -> list[str]:
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _cpu_field(*names: str) -> str:
+    for line in _cpu_lines():
+        name, _, value = line.partition(":")
+        if name.strip() in names and value.strip():
+            return value.strip()
+    return ""
+
+
+def _cpu_model() -> str:
+    return _cpu_field("model name", "CPU part", "cpu") or platform.processor() or "unknown"
+
+
+def _cpu_features() -> list[str]:
+    return sorted(set(_cpu_field("flags", "Features").split()))
+
+
+def _compiler_digest(identity: dict[str, Any]) -> str:
+    programs = {name: each["digest"] if each else None for name, each in identity["programs"].items()}
+    options = identity["native_options_digest"]
+    return digest(canonical_bytes({"driver": identity["digest"], "programs": programs, "native": options}))
