@@ -84,9 +84,7 @@ def read(data: bytes, run_digest: str) -> tuple[Line, ...]:
         if line.seq != number - 1:
             raise _broken("AKF-I102", number, "its seq is out of order", expected=number - 1, found=line.seq)
         if line.prev != prev:
-            raise _broken(
-                "AKF-I102", number, "it is not chained to the line before", expected=prev, found=line.prev
-            )
+            raise _broken("AKF-I102", number, "it is not chained to the line before", expected=prev, found=line.prev)
         opens = (line.event, line.path, line.digest) == ("run", "run.json", run_digest)
         if opens is not (number == 1) or (line.event == "run" and number > 1):
             raise _broken(
@@ -156,9 +154,7 @@ def append(run: Path, event: str, path: str, artifact: str, facts: Facts | None 
 def _successor(raw: bytes, event: str, artifact: str) -> tuple[int, str]:
     if not raw:
         if event != "run":
-            raise _broken(
-                "AKF-I103", 1, "the ledger is empty", expected="the line of event run", found="no line"
-            )
+            raise _broken("AKF-I103", 1, "the ledger is empty", expected="the line of event run", found="no line")
         return 0, artifact
     if event == "run":
         raise ValueError("the line of event run stands first")
@@ -205,9 +201,7 @@ def _parse(raw: bytes, number: int | None) -> Line:
     wrong = _wrong(value)
     if wrong:
         field, rule = wrong
-        raise _broken(
-            "AKF-I101", number, f"its {field} is not {rule}", expected=rule, found=_found(value, field)
-        )
+        raise _broken("AKF-I101", number, f"its {field} is not {rule}", expected=rule, found=_found(value, field))
     return Line(
         value["seq"],
         value["prev"],
@@ -248,16 +242,13 @@ def _is_digest(value: Any) -> bool:
 
 def _is_relative(value: Any) -> bool:
     return (
-        isinstance(value, str)
-        and value.isprintable()
-        and not any(part in ("", ".", "..") for part in value.split("/"))
+        isinstance(value, str) and value.isprintable() and not any(part in ("", ".", "..") for part in value.split("/"))
     )
 
 
 def _are_facts(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(key, str)
-        and (isinstance(item, str) or (type(item) is int and abs(item) <= MAX_SAFE_INTEGER))
+        isinstance(key, str) and (isinstance(item, str) or (type(item) is int and abs(item) <= MAX_SAFE_INTEGER))
         for key, item in value.items()
     )
 
@@ -266,9 +257,7 @@ def _found(value: Any, field: str) -> Any:
     return value.get(field) if isinstance(value, dict) and field in value else None
 
 
-def _broken(
-    code: str, number: int | None, reason: str, *, expected: Any = None, found: Any = None
-) -> IntegrityError:
+def _broken(code: str, number: int | None, reason: str, *, expected: Any = None, found: Any = None) -> IntegrityError:
     where = "the last line of the ledger" if number is None else f"line {number} of the ledger"
     return IntegrityError.of(
         code,

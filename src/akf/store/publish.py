@@ -84,15 +84,18 @@ def replace_sidecar(target: Path, data: bytes, artifact: Path, *, mode: int = 0o
             os.close(folder)
 
 
-def settle(path: Path) -> None:
-    """Flush a file and the folder that holds it.
+def settle(path: Path, root: Path | None = None) -> None:
+    """Flush a file and the folders that hold it, up to and including `root` (by default its own folder alone).
 
     A publisher killed between the name's appearance and the folder's flush leaves a whole file that a power
     failure could still take back; whoever finds one settles it before building on it.
     """
     with storage(path, "flush"):
         _flush(path)
-        _flush(path.parent)
+        for folder in path.parents:
+            _flush(folder)
+            if root is None or folder == root:
+                break
 
 
 def make_folder(path: Path, *, mode: int = 0o755) -> None:
@@ -132,6 +135,7 @@ class StagedFolder:
         self._mode = mode
         self._parent = -1
         self._own = -1
+        self._made = {self.path}
 
     def __enter__(self) -> Self:
         with storage(self.target, "publish"):
@@ -162,8 +166,7 @@ class StagedFolder:
         """Add one file, and the folders on its way, under a relative POSIX path."""
         path = self.path / _inside(relative)
         with storage(self.target / relative, "write"):
-            with suppress(FileExistsError):
-                os.makedirs(path.parent)  # noqa: PTH103 - the kill harness counts the calls of `os`
+            self._make(path.parent)
             descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
             try:
                 _write(descriptor, data)
@@ -174,7 +177,14 @@ class StagedFolder:
     def folder(self, relative: str) -> None:
         """Add one folder that may stay empty."""
         with storage(self.target / relative, "create"):
-            os.makedirs(self.path / _inside(relative), exist_ok=True)  # noqa: PTH103
+            self._make(self.path / _inside(relative))
+
+    def _make(self, folder: Path) -> None:
+        if folder not in self._made:
+            self._make(folder.parent)
+            with suppress(FileExistsError):  # made by someone else under `path`
+                os.mkdir(folder)  # noqa: PTH102 - the kill harness counts the calls of `os`
+            self._made.add(folder)
 
     def _publish(self) -> None:
         with storage(self.target, "publish"):
@@ -249,9 +259,7 @@ class _temporary:  # noqa: N801 - reads as a context manager
     def __init__(self, folder: int, name: str) -> None:
         self._folder = folder
         self._name = name
-        self.descriptor = os.open(
-            name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=folder
-        )
+        self.descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=folder)
         claim(self.descriptor)
 
     def __enter__(self) -> Self:
