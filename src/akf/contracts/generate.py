@@ -29,7 +29,7 @@ def _close(node: Any) -> Any:
         return node
     out: dict[str, Any] = {}
     for key, value in node.items():
-        if key in {"properties", "$defs"}:
+        if key in {"properties", "patternProperties", "$defs"}:
             out[key] = {name: _close(child) for name, child in value.items()}
         elif key == "additionalProperties" and value is False:
             out["unevaluatedProperties"] = False
@@ -37,6 +37,8 @@ def _close(node: Any) -> Any:
             out[key] = value
         elif key not in {"title", "default"}:
             out[key] = _close(value)
+    if "patternProperties" in out:  # a map with named keys: pydantic refuses other names but does not say so
+        out["unevaluatedProperties"] = False
     return out
 
 

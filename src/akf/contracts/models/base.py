@@ -2,7 +2,7 @@
 
 Invariants:
 - The models are the one source of truth; `schemas/*.schema.json` are generated from them (`akf.contracts.generate`).
-- Unknown fields are refused, values are strict (no coercion) and frozen.
+- Unknown fields are refused; values are strict (no coercion; a JSON array is a tuple) and frozen.
 - Every field carries a description and an example; a number carries its unit in its name.
 - A placeholder is `null`, allowed only on a field made with `fill`, which names the command that will fill it.
 - A required field may also be `null` as an answer, if it is made with `stated`, which says what `null` means.
@@ -11,9 +11,21 @@ Invariants:
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, WithJsonSchema
+from pydantic_core import CoreSchema
 
 SCHEMA_VERSION = 1
+
+
+def _take_lists(node: Any) -> None:
+    if isinstance(node, dict):
+        if node.get("type") == "tuple":
+            node["strict"] = False
+        for child in node.values():
+            _take_lists(child)
+    elif isinstance(node, list):
+        for child in node:
+            _take_lists(child)
 
 
 class Value(BaseModel):
@@ -26,6 +38,13 @@ class Value(BaseModel):
         defer_build=True,
         protected_namespaces=(),
     )
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Let a JSON array be a tuple; everything else stays strict."""
+        schema = handler(source)
+        _take_lists(schema)
+        return schema
 
 
 def about(description: str, example: Any, **constraints: Any) -> Any:
@@ -69,6 +88,12 @@ def sample(model: type[Value], **changes: Any) -> dict[str, Any]:
     return fields | changes
 
 
+def _never(value: bool) -> bool:
+    if value:
+        raise ValueError("must be false")
+    return value
+
+
 _SEGMENT = r"(?:[^/.\\:\x00-\x1f\x7f][^/\\:\x00-\x1f\x7f]*|\.[^/.\\:\x00-\x1f\x7f][^/\\:\x00-\x1f\x7f]*|\.\.[^/\\:\x00-\x1f\x7f]+)"
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
@@ -87,6 +112,11 @@ Positive = Annotated[int, Field(ge=1, le=2**53 - 1)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0)]
 Scalar = bool | int | float | str
+# Not literals: in Python 1 == True and 0 == False, so a literal takes either for the other.
+Version = Annotated[
+    int, Field(ge=SCHEMA_VERSION, le=SCHEMA_VERSION), WithJsonSchema({"const": SCHEMA_VERSION, "type": "integer"})
+]
+Never = Annotated[bool, AfterValidator(_never), WithJsonSchema({"const": False, "type": "boolean"})]
 
 Platform = Literal["ascend", "host", "cuda"]
 Lane = Literal["per_framework_native_ab", "matched_policy", "framework_native_best"]
@@ -129,7 +159,7 @@ class Artifact(Value):
         description="Schema location for editors; not part of the meaning and dropped when the artifact is frozen.",
         examples=["../../schemas/campaign.schema.json"],
     )
-    schema_version: Literal[1] = about("Version of this artifact's schema.", 1)
+    schema_version: Version = about("Version of this artifact's schema.", 1)
     id: Id = about("Name of this artifact, unique among its siblings.", "qwen3-8b-a3-bf16")
 
 

@@ -28,8 +28,10 @@ Expr = int | str
 
 class LaunchArgument(Value):
     name: Symbol = about("Name of the argument; a tensor's is the operand's.", "x")
-    kind: Literal["tensor", "scalar", "workspace", "stream"] = about("What is passed.", "tensor")
-    dtype: DType = about("Element type.", "float32")
+    kind: Literal["tensor", "scalar", "workspace", "stream"] = about(
+        "What is passed: an operand, a number, scratch memory or the stream.", "tensor"
+    )
+    dtype: DType = about("Element type of the tensor, or type of the scalar.", "float32")
     shape: tuple[Expr, ...] = several("Sizes as integers or expressions over the Task's symbols.", ["T", 4096])
     strides: tuple[Expr, ...] | None = maybe("Strides in elements; absent for contiguous.", [4096, 1])
     access: Literal["in", "out", "inout"] | None = maybe("Access of a tensor or workspace.", "in")
@@ -37,10 +39,10 @@ class LaunchArgument(Value):
 
 
 class LaunchSpec(Value):
-    abi: Literal["c", "cubin", "ascend"] = about("Calling convention.", "c")
+    abi: Literal["c", "cubin", "ascend"] = about("Calling convention of the symbol.", "c")
     symbol: Symbol = about("Exported symbol of the kernel.", "rms_norm")
     args: tuple[LaunchArgument, ...] = about(
-        "Arguments in order.",
+        "Arguments in the order of the call.",
         [sample(LaunchArgument)],
         min_length=1,
     )
@@ -51,14 +53,14 @@ class LaunchSpec(Value):
 
 
 class ToolFile(Value):
-    name: Name = about("Program.", "cc1plus")
+    name: Name = about("Program, without its folder.", "cc1plus")
     digest: Digest = about("SHA-256 of the program as resolved.", "sha256:" + "0" * 64)
 
 
 class Tool(Value):
-    name: Name = about("Tool as called.", "g++")
+    name: Name = about("Name that the tool was called by.", "g++")
     version_text: Text = about("First lines of its version output.", "g++ (Debian 12.2.0-14+deb12u1) 12.2.0")
-    target: Name | None = maybe("Target triple.", "x86_64-linux-gnu")
+    target: Name | None = maybe("Target triple that the tool compiles for.", "x86_64-linux-gnu")
     package: Name | None = maybe("Package and version that provides it, where known.", "g++-12 12.2.0-14+deb12u1")
     files: tuple[ToolFile, ...] = about("Programs that take part, by digest.", [sample(ToolFile)], min_length=1)
 
@@ -81,7 +83,7 @@ class Command(Value):
         ["g++", "-O3", "-shared", "-o", "kernel.so", "kernel.cpp"],
         min_length=1,
     )
-    returncode: int = about("Exit status.", 0)
+    returncode: int = about("Exit status of the command.", 0)
     log_digest: Digest = about("SHA-256 of the kept compiler output.", "sha256:" + "0" * 64)
 
 
@@ -119,7 +121,7 @@ class Build(Artifact):
     reasons: tuple[Text, ...] = several(
         "Why it failed, in the compiler's words.", ["kernel.cpp:3: error: expected ';'"]
     )
-    route: Route = about("Route.", "host_cpp")
+    route: Route = about("Route that the candidate took from source to binary.", "host_cpp")
     soc: Name = about("SoC that it was compiled for.", "x86_64")
     toolkit: ExactToolkit = about("Toolkit that compiled.", sample(ExactToolkit))
     stage: Literal[

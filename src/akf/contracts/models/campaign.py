@@ -69,12 +69,12 @@ class AscendMachine(Value):
     """Facts of an Ascend host."""
 
     driver: Name | None = fill(ARM_FREEZE, "Driver version as read from version.info.", "25.5.1")
-    firmware: Name | None = fill(ARM_FREEZE, "Firmware version.", "7.8.0.6.201")
+    firmware: Name | None = fill(ARM_FREEZE, "Firmware version as read from the machine.", "7.8.0.6.201")
     image_digest: Digest | None = fill(
         ARM_FREEZE, "Digest of the container image that runs the arm.", "sha256:" + "2" * 64
     )
-    torch: Name | None = fill(ARM_FREEZE, "torch version in the arm's environment.", "2.10.0")
-    torch_npu: Name | None = fill(ARM_FREEZE, "torch_npu version in the arm's environment.", "2.10.0.post4")
+    torch: Name | None = fill(ARM_FREEZE, "Version of torch in the arm's environment.", "2.10.0")
+    torch_npu: Name | None = fill(ARM_FREEZE, "Version of torch_npu in the arm's environment.", "2.10.0.post4")
     toolkit_tree_digest: Digest | None = fill(
         ARM_FREEZE,
         "SHA-256 over the file list of the shared toolkit and OPP folders, to show them unmodified.",
@@ -106,8 +106,8 @@ class Binding(Value):
 
 
 class Environment(Value):
-    soc: Soc = about("SoC.", sample(Soc))
-    toolkit: Toolkit = about("Toolkit.", sample(Toolkit))
+    soc: Soc = about("SoC that the arm runs on.", sample(Soc))
+    toolkit: Toolkit = about("Toolkit that the arm runs on.", sample(Toolkit))
     python: Name | None = fill(ARM_FREEZE, "Python version of the arm's interpreter.", "3.12.11")
     frameworks: tuple[Framework, ...] = about(
         "Framework first, then its plugins and kernel packages.",
@@ -247,8 +247,8 @@ class Campaign(Artifact):
     id: ShortId = about("Name of the Campaign, at most 48 characters: run ids are made from it.", "qwen3-8b-a3-xllm")
     suite: SuiteLink = about("Suite that the Campaign belongs to.", sample(SuiteLink))
     platform: Platform = about("Platform that is measured; evidence never crosses platforms.", "ascend")
-    arm: Id = about("Framework arm.", "xllm")
-    lane: Lane = about("Comparison lane.", "per_framework_native_ab")
+    arm: Id = about("Framework arm that the Campaign is about.", "xllm")
+    lane: Lane = about("Comparison lane that its evidence belongs to.", "per_framework_native_ab")
     data_class: DataClass = about("How the Campaign's data may travel.", "internal")
     capabilities: tuple[CapabilityTuple, ...] = about(
         "Executable combinations that the Campaign allows; any other fails closed.",
@@ -275,7 +275,7 @@ class Campaign(Artifact):
         "What must be shown.",
         sample(Acceptance),
     )
-    noise: NoisePolicy = about("Noise policy.", sample(NoisePolicy))
+    noise: NoisePolicy = about("Noise that the Campaign accepts, and how it keeps it low.", sample(NoisePolicy))
     budget: Budget = about(
         "What the Campaign may spend.",
         sample(Budget),

@@ -21,6 +21,7 @@ from akf.contracts.models.base import (
     Symbol,
     Text,
     Value,
+    Version,
     about,
     maybe,
     refs,
@@ -69,7 +70,7 @@ class CandidateManifest(Claim):
 
     schema_uri: str | None = Artifact.model_fields["schema_uri"]  # type: ignore[assignment]
     kind: Literal["CandidateManifest"] = about("Kind of this file.", "CandidateManifest")
-    schema_version: Literal[1] = about("Version of this file's schema.", 1)
+    schema_version: Version = about("Version of this file's schema.", 1)
     id: ShortId = about("Name of the candidate, at most 48 characters, not ending in `.rN`.", "example-candidate")
     task: Id = about("Task that it answers.", "rmsnorm")
 
@@ -85,7 +86,7 @@ class Candidate(Artifact):
     kind: Literal["Candidate"] = about("Kind of this artifact.", "Candidate")
     id: Id = about("Name; a further try of the same source digest is NAME.rN.", "example-candidate")
     parents: tuple[Ref, ...] = about(
-        "Run and Task.",
+        "The Run and the Task, in this order.",
         refs("Run", "Task"),
         min_length=2,
         max_length=2,

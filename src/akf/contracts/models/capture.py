@@ -25,7 +25,7 @@ from akf.contracts.models.common import NamedDigest, Setting
 
 class Tool(Value):
     name: Name = about("Tool that measured.", "torch_npu.profiler")
-    version: Name = about("Its version.", "2.10.0")
+    version: Name = about("Version of the tool.", "2.10.0")
     settings: tuple[Setting, ...] = several(
         "Settings that change what is recorded.", [{"name": "profiler_level", "value": "Level1"}]
     )
@@ -43,8 +43,8 @@ class Entry(Value):
 class Breakdown(Value):
     """Lines of one rank's step time; they are checked to add up."""
 
-    rank: Count = about("Rank.", 0)
-    steps: Positive = about("Steps measured.", 32)
+    rank: Count = about("Rank whose steps were measured.", 0)
+    steps: Positive = about("Number of steps measured.", 32)
     step_ns: Count = about("Wall time of the steps, in nanoseconds.", 136581000)
     computing_ns: Count = about("Union of compute intervals, in nanoseconds.", 8873756)
     communication_ns: Count = about("Communication that computing does not cover, in nanoseconds.", 101963203)
@@ -55,16 +55,16 @@ class Breakdown(Value):
 
 class AaNoise(Value):
     metric: Name = about("Metric of the A/A runs.", "latency")
-    pairs: Positive = about("Pairs measured.", 12)
+    pairs: Positive = about("Pairs of legs measured.", 12)
     low_ratio: NonNegative = about("Lower end of the A/A interval.", 0.995)
     high_ratio: NonNegative = about("Upper end of the A/A interval.", 1.005)
 
 
 class Completeness(Value):
     rank: Count | None = maybe("Rank; absent when there is one rank.", 0)
-    callsite: Id = about("Callsite.", "rms-norm")
+    callsite: Id = about("Callsite whose calls were counted.", "rms-norm")
     expected_calls: Count = about("Calls expected from the model's config.", 73)
-    seen_calls: Count = about("Calls seen.", 73)
+    seen_calls: Count = about("Calls found in the profiler files.", 73)
 
 
 class Capture(Artifact):

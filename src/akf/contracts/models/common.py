@@ -86,7 +86,7 @@ class CapabilityTuple(Value):
     soc: Name | None = fill(ARM_FREEZE, "Full SoC name as tools print it.", "ascend910_9391")
     soc_family: Name = about("Family of the SoC, a separate field on purpose.", "ascend910_93")
     toolkit: Toolkit = about("Toolkit of the combination.", sample(Toolkit))
-    op: Id = about("Operator.", "add_rms_norm")
+    op: Id = about("Operator that the tuple is about.", "add_rms_norm")
     shape: Shape = about("Shape as sizes or bounded symbols.", [sample(Dimension), 4096])
     dtype: DType = about("Element type of the operator's main operand.", "bfloat16")
     graph: GraphMode = about("Whether the claim is about eager launches or graph replay.", "graph")
@@ -96,7 +96,7 @@ class CapabilityTuple(Value):
 
 
 class Quantisation(Value):
-    scheme: Name = about("Quantisation scheme.", "w8a8_dynamic")
+    scheme: Name = about("Name of the quantisation scheme.", "w8a8_dynamic")
     scale_dtype: DType = about("Element type of the scales.", "float32")
     group_size: Count = about("Elements that share a scale; 0 for per tensor.", 128)
 
@@ -110,9 +110,9 @@ class KvLayout(Value):
 class Operand(Value):
     name: Symbol = about("Name of the operand in the ABI.", "x")
     access: Literal["in", "out", "inout"] = about("Whether the kernel reads, writes or updates it.", "in")
-    dtype: DType = about("Element type.", "bfloat16")
-    shape: Shape = about("Logical shape.", [sample(Dimension), 4096])
-    layout: Literal["ND", "NZ", "NCHW", "NHWC", "TND", "BSND"] = about("Memory format.", "ND")
+    dtype: DType = about("Element type of the operand.", "bfloat16")
+    shape: Shape = about("Logical shape, in elements.", [sample(Dimension), 4096])
+    layout: Literal["ND", "NZ", "NCHW", "NHWC", "TND", "BSND"] = about("Memory format of the operand.", "ND")
     strides: tuple[int, ...] | None = maybe("Strides in elements; absent for contiguous.", [4096, 1])
     storage_shape: tuple[Positive, ...] | None = maybe("Shape as stored, where it differs.", [256, 1, 16, 16])
     quantisation: Quantisation | None = maybe(
@@ -132,7 +132,7 @@ class Attribute(Value):
 
 class GraphBucket(Value):
     size_tokens: Positive = about("Captured size, in tokens.", 16)
-    replays: Count | None = maybe("Replays seen.", 4096)
+    replays: Count | None = maybe("Replays of this bucket seen.", 4096)
     padded_tokens: Count | None = maybe("Tokens added by padding to the bucket.", 120)
 
 
@@ -172,7 +172,7 @@ class ModelIdentity(Value):
 
 
 class SpeculativeDecoding(Value):
-    method: Name = about("Draft method.", "eagle3")
+    method: Name = about("Method that drafts the tokens.", "eagle3")
     draft_tokens: Positive = about("Draft tokens per step.", 3)
     acceptance_length_tokens: NonNegative | None = maybe("Mean accepted tokens per step, a guard.", 2.4)
 
@@ -186,7 +186,7 @@ class ServingState(Value):
     scheduler: Name = about("Scheduler and batching policy, as the framework names it.", "chunked_prefill")
     max_batch_tokens: Positive | None = maybe("Token budget of one step.", 8192)
     max_batch_requests: Positive | None = maybe("Request budget of one step.", 256)
-    kv: KvLayout | None = maybe("KV cache layout.", sample(KvLayout))
+    kv: KvLayout | None = maybe("KV cache layout that the engine runs with.", sample(KvLayout))
     speculative: SpeculativeDecoding | None = maybe("Speculative decoding, where used.", sample(SpeculativeDecoding))
     routing: tuple[Ratio, ...] = several("Share of tokens per expert, for mixture-of-experts models.", [0.5, 0.5])
 
@@ -232,7 +232,7 @@ class NamedValue(Value):
 
 
 class AccuracySuite(Value):
-    name: Id = about("Accuracy suite.", "gsm8k")
+    name: Id = about("Name of the accuracy suite.", "gsm8k")
     n: Positive = about("Number of questions.", 1319)
     metric: Name = about("Metric of the suite; more is better.", "exact_match_ratio")
     baseline: Ratio | None = fill("akf calibrate CAMPAIGN", "Baseline's score, measured on the arm.", 0.87)

@@ -45,8 +45,8 @@ class Reason(Value):
 class Judged(Value):
     """One check as the judge sees it, recomputed from samples where they exist."""
 
-    gate: GateName = about("Gate.", "operator")
-    check: Name = about("Check.", "gain:op-latency")
+    gate: GateName = about("Gate that the check stands in.", "operator")
+    check: Name = about("Name of the check in the gate.", "gain:op-latency")
     outcome: Outcome = about("Outcome after recomputation and comparison of identities.", "pass")
     recomputed: bool = about("Whether raw samples were recomputed.", True)
     interval: Interval | None = maybe(
@@ -57,13 +57,13 @@ class Judged(Value):
 
 
 class Missing(Value):
-    gate: GateName = about("Gate.", "model")
+    gate: GateName = about("Gate that is missing or incomplete.", "model")
     check: Name | None = maybe("Check; absent when the whole gate is missing.", "gain:tpot-median")
     pairs_to_decide: Positive | None = maybe("Estimate of the pairs that would decide.", 24)
 
 
 class DomainRow(Value):
-    id: Id = about("Row.", "decode-1")
+    id: Id = about("Name of the row in the Task.", "decode-1")
     symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 1})
     attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-6})
 
@@ -71,20 +71,20 @@ class DomainRow(Value):
 class Envelope(Value):
     """Where the claim holds; everything else falls back."""
 
-    op: Id = about("Operator.", "rms_norm")
+    op: Id = about("Operator that the claim is about.", "rms_norm")
     rows: tuple[DomainRow, ...] = about(
         "Shapes and attributes that passed; the largest sub-domain that would.",
         [sample(DomainRow)],
     )
     dtypes: tuple[DType, ...] = about("Element types of the operands in order.", ["float32"])
     layouts: tuple[Name, ...] = about("Memory formats of the operands in order.", ["ND"])
-    platform: Platform = about("Platform.", "host")
-    soc: Name = about("Full SoC name.", "x86_64")
-    toolkit: ExactToolkit = about("Toolkit.", sample(ExactToolkit))
-    route: Route = about("Route.", "host_cpp")
-    graph: GraphMode = about("Eager or graph.", "eager")
-    arm: Id = about("Framework arm.", "host_reference")
-    model: Name = about("Model.", "Qwen3-8B")
+    platform: Platform = about("Platform that was measured.", "host")
+    soc: Name = about("Full name of the SoC that was measured, or the architecture of a host.", "x86_64")
+    toolkit: ExactToolkit = about("Toolkit that was measured, exact.", sample(ExactToolkit))
+    route: Route = about("Route that produced the kernel.", "host_cpp")
+    graph: GraphMode = about("Whether the claim is about eager launches or graph replay.", "eager")
+    arm: Id = about("Framework arm that was measured.", "host_reference")
+    model: Name = about("Model that was served.", "Qwen3-8B")
 
 
 class Decision(Artifact):
@@ -107,7 +107,7 @@ class Decision(Artifact):
         "Digest of the last gate line of this attempt, to which the ledger was read.", "sha256:" + "0" * 64
     )
     ledger_lines: Positive = about("Lines of the ledger up to there.", 9)
-    tries: Count = about("k: evaluations of this Task up to there; the promotable claim pays for them.", 3)
+    tries: Count = about("Evaluations of this Task up to there (k); the promotable claim pays for them.", 3)
     checks: tuple[Judged, ...] = about(
         "Checks as judged, in the order of gates and checks.",
         [sample(Judged)],
@@ -120,7 +120,7 @@ class Decision(Artifact):
 
 
 class ArmVerdict(Value):
-    arm: Id = about("Arm.", "xllm")
+    arm: Id = about("Required arm of the Suite.", "xllm")
     verdict: Verdict = about("Verdict of its Decision.", "promotable")
     decision: Ref | None = maybe(
         "The Decision; absent when the arm has none.",
@@ -130,10 +130,10 @@ class ArmVerdict(Value):
 
 class Portability(Artifact):
     kind: Literal["Portability"] = about("Kind of this artifact.", "Portability")
-    suite: Ref = about("Suite.", refs("OptimizationSuite")[0])
+    suite: Ref = about("Suite whose required arms are judged.", refs("OptimizationSuite")[0])
     lane: Lane = about("Lane that the arms were measured in.", "per_framework_native_ab")
     verdict: Literal["portable", "not_portable", "inventory", "blocked", "incomplete", "incomparable"] = about(
         "Fold over the required arms.", "incomplete"
     )
     arms: tuple[ArmVerdict, ...] = about("Verdict of every required arm.", [sample(ArmVerdict)], min_length=1)
-    reasons: tuple[Text, ...] = several("Why.", ["arm xllm: incomplete"])
+    reasons: tuple[Text, ...] = several("Why, one sentence for each rule that fired.", ["arm xllm: incomplete"])

@@ -9,6 +9,7 @@ from akf.contracts.models.base import (
     Id,
     Lane,
     Name,
+    Never,
     NonNegative,
     Positive,
     Ref,
@@ -26,7 +27,7 @@ from akf.contracts.models.common import RoleKeys
 
 
 class Operation(Value):
-    name: Id = about("Operation.", "identity")
+    name: Id = about("Name of the operation.", "identity")
     takes: tuple[Name, ...] = about("What it is called with.", ["campaign"])
     returns: Text = about("What it returns.", "The machine's identity, field by field.")
 
@@ -42,7 +43,7 @@ class Adapter(Artifact):
     title: Text = about("Title for people.", "Reference operators on the host")
     entry: Name = about("Module that answers.", "akf.frameworks.host_reference")
     operations: tuple[Operation, ...] = about(
-        "Operations.",
+        "Operations that the adapter answers.",
         [sample(Operation)],
         min_length=1,
     )
@@ -58,7 +59,7 @@ class Adapter(Artifact):
 
 
 class Hotspot(Value):
-    callsite: Id = about("Callsite.", "add-rms-norm")
+    callsite: Id = about("Callsite in the Workload.", "add-rms-norm")
     answer: Literal["kernel", "integration", "configuration", "pipeline", "no_go"] = about(
         "Task type, or no-go.", "kernel"
     )
@@ -87,7 +88,7 @@ class Triage(Artifact):
 
 
 class LegBudget(Value):
-    arm: Id = about("Arm.", "xllm")
+    arm: Id = about("Arm that spent it.", "xllm")
     tuning_s: Count = about("Device time spent on tuning, in seconds.", 3600)
     configurations: Count = about("Configurations tried.", 12)
 
@@ -107,8 +108,8 @@ class LaneResult(Artifact):
         [sample(LegBudget)],
         min_length=1,
     )
-    attributed_to_kernel: Literal[False] = about("A lane compares systems and attributes nothing to a kernel.", False)
-    legs: Positive = about("Legs per arm.", 6)
+    attributed_to_kernel: Never = about("A lane compares systems and attributes nothing to a kernel.", False)
+    legs: Positive = about("Legs that every arm ran.", 6)
 
 
 class TrustRoot(Artifact):

@@ -50,12 +50,12 @@ class Identity(Value):
     """What the evidence is about; any difference from the Campaign makes the gate's checks incomparable."""
 
     platform: Platform = about("Platform that was measured.", "host")
-    arm: Id = about("Arm.", "host_reference")
-    lane: Lane = about("Lane.", "per_framework_native_ab")
+    arm: Id = about("Arm that was measured.", "host_reference")
+    lane: Lane = about("Lane that the evidence belongs to.", "per_framework_native_ab")
     soc: Name = about("Full SoC name, or the architecture of a host.", "x86_64")
-    toolkit: ExactToolkit = about("Toolkit.", sample(ExactToolkit))
+    toolkit: ExactToolkit = about("Toolkit as read where the work ran.", sample(ExactToolkit))
     route: Route = about("Route of the candidate.", "host_cpp")
-    graph: GraphMode = about("Eager or graph.", "eager")
+    graph: GraphMode = about("Whether launches were eager or replayed from a graph.", "eager")
     frameworks: tuple[FrameworkRevision, ...] = about(
         "Framework and plugins.", [sample(FrameworkRevision)], min_length=1
     )
@@ -70,17 +70,17 @@ class Identity(Value):
 
 class Interval(Value):
     estimate: float = about("Hodges-Lehmann estimate of the ratio; above 1 the candidate is better.", 1.25, ge=0)
-    low: float = about("Lower end.", 1.22, ge=0)
-    high: float = about("Upper end.", 1.28, ge=0)
-    pairs: Positive = about("Pairs behind it.", 12)
+    low: float = about("Lower end of the interval of the ratio.", 1.22, ge=0)
+    high: float = about("Upper end of the interval of the ratio.", 1.28, ge=0)
+    pairs: Positive = about("Pairs behind the interval.", 12)
     confidence: NonNegative = about("Two-sided confidence.", 0.95)
 
 
 class Figure(Value):
     """A named number with its unit in the name."""
 
-    name: Name = about("Name with unit.", "max_ulp")
-    value: Scalar = about("Value.", 3)
+    name: Name = about("What the figure is, with its unit in the name.", "max_ulp")
+    value: Scalar = about("Value in the unit that the name says.", 3)
 
 
 class Check(Value):
@@ -88,8 +88,8 @@ class Check(Value):
     category: Literal["evidence", "gain", "guard", "environment"] = about(
         "Which rules its outcome follows.", "evidence"
     )
-    outcome: Outcome = about("Outcome.", "pass")
-    reasons: tuple[Code, ...] = several("Reason codes.", ["WRONG_RESULT"])
+    outcome: Outcome = about("What the check found.", "pass")
+    reasons: tuple[Code, ...] = several("Reason codes; `akf explain CODE` tells more.", ["WRONG_RESULT"])
     note: Text | None = maybe("One sentence for people.", "max error 3 ULP in row decode-8")
     rank: Count | None = maybe("Rank, for checks that hold per rank.", 0)
     bucket_tokens: Positive | None = maybe("Graph bucket, for checks that hold per bucket, in tokens.", 16)
@@ -112,7 +112,7 @@ class SampleFile(Value):
 
 class Gate(Artifact):
     kind: Literal["Gate"] = about("Kind of this artifact.", "Gate")
-    gate: GateName = about("Which gate.", "operator")
+    gate: GateName = about("Which gate this is evidence of.", "operator")
     parents: tuple[Ref, ...] = about(
         "Run, Task, Candidate, Build and Plan.",
         refs("Run", "Task", "Candidate", "Build", "Plan"),
@@ -126,7 +126,7 @@ class Gate(Artifact):
     )
     status: Outcome = about("Fold of the checks.", "pass")
     checks: tuple[Check, ...] = about(
-        "Checks in order.",
+        "Checks in the order of the gate.",
         [sample(Check)],
         min_length=1,
     )

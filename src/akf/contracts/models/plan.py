@@ -34,7 +34,9 @@ class PlannedRow(Value):
 
 class Measurement(Value):
     id: Id = about("Name of the measurement.", "op-latency")
-    purpose: Literal["gain", "guard", "aa"] = about("What it serves.", "gain")
+    purpose: Literal["gain", "guard", "aa"] = about(
+        "Whether it serves a gain, a guard, or the A/A bound of one of them.", "gain"
+    )
     rule: Id = about("Gain or guard rule of the Campaign; for A/A the rule whose noise it bounds.", "op-latency")
     metric: Name = about("Metric in the field's standard terms.", "latency")
     unit: Name = about("Unit of the raw integers.", "ns")
@@ -44,8 +46,10 @@ class Measurement(Value):
     )
     statistic: Literal["median", "quantile"] = about("Statistic of a segment or leg.", "median")
     quantile: Ratio | None = maybe("Quantile, when the statistic is one.", 0.99)
-    rows: tuple[PlannedRow, ...] = about("Rows.", [sample(PlannedRow)], min_length=1)
-    pairs: Positive = about("Pairs.", 12)
+    rows: tuple[PlannedRow, ...] = about(
+        "Rows that are timed in every block or leg.", [sample(PlannedRow)], min_length=1
+    )
+    pairs: Positive = about("Number of pairs that will be measured.", 12)
     blocks: Positive = about("Blocks in a pair; 1 for legs.", 3)
     path: RelPath = about(
         "Raw samples, relative to the run folder.", "attempts/example-candidate/samples/operator/ab.jsonl"
@@ -58,7 +62,7 @@ class Measurement(Value):
 
 
 class PlannedCase(Value):
-    id: Id = about("Case.", "tail-3")
+    id: Id = about("Name of the correctness case.", "tail-3")
     symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 3})
     attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-5})
     inputs: Name = about("Distribution of the inputs.", "normal")

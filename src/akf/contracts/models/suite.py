@@ -82,7 +82,7 @@ class OptimizationSuite(Artifact):
         "Whether all arms share one exact toolkit build or each pins its own; the portability claim says which.",
         "exact_per_arm",
     )
-    parallel: Parallel = about("Parallel sizes.", sample(Parallel))
+    parallel: Parallel = about("Parallel sizes that every arm uses.", sample(Parallel))
     required_arms: tuple[ArmEntry, ...] = about(
         "Arms that must all hold before portability may be claimed.",
         [sample(ArmEntry)],

@@ -57,7 +57,7 @@ class Row(Value):
     """One measured shape. Bytes and operations give the roofline floor."""
 
     id: Id = about("Name of the row.", "decode-1")
-    symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 1})
+    symbols: dict[Symbol, Positive] = about("Sizes of the symbols, in elements.", {"T": 1})
     attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-6})
     weight: NonNegative = about("Weight of the row in the total.", 0.5)
     bytes: Positive = about("Bytes that any correct kernel must move, in bytes.", 49152)
@@ -68,7 +68,7 @@ class Case(Value):
     """One correctness case beyond the rows."""
 
     id: Id = about("Name of the case.", "tail-3")
-    symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 3})
+    symbols: dict[Symbol, Positive] = about("Sizes of the symbols, in elements.", {"T": 3})
     attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-5})
     inputs: Literal["normal", "zeros", "tiny", "large", "mixed"] = about("Distribution of the inputs.", "normal")
 
@@ -86,7 +86,7 @@ class Reference(Value):
 
 class SourceText(Value):
     path: RelPath = about("File, relative to the perturbed kernel's folder.", "kernel.cpp")
-    text: str = about("Its text.", "// deliberately wrong")
+    text: str = about("Text of the file.", "// deliberately wrong")
 
 
 class Perturbed(Value):
@@ -116,10 +116,10 @@ class Opportunity(Value):
 
 class Task(Artifact):
     kind: Literal["Task"] = about("Kind of this artifact.", "Task")
-    parents: tuple[Ref, ...] | None = fill(OPEN, "The Run.", refs("Run"))
+    parents: tuple[Ref, ...] | None = fill(OPEN, "The Run that the Task belongs to.", refs("Run"))
     title: Text = about("Title for people.", "RMSNorm at Qwen3-8B's hidden size, small batch")
     type: Literal["kernel", "integration", "configuration", "pipeline"] = about("What may be changed.", "kernel")
-    op: Id = about("Operator.", "rms_norm")
+    op: Id = about("Operator that candidates implement.", "rms_norm")
     callsite: Id = about("Callsite in the Workload.", "rms-norm")
     graph: GraphMode = about("Whether the claim is about eager launches or graph replay.", "eager")
     routes: tuple[Route, ...] = about("Routes that candidates may take.", ["host_cpp"], min_length=1)
@@ -153,4 +153,4 @@ class Task(Artifact):
         "The numbers that justify the Task.",
         sample(Opportunity),
     )
-    owner: Name | None = maybe("Who opened it.", "kernel-team")
+    owner: Name | None = maybe("Who opened the Task and answers for it.", "kernel-team")

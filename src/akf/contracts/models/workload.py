@@ -57,7 +57,7 @@ class Callsite(Value):
     arm: Id | None = maybe("Arm that the callsite belongs to; absent when it is every arm's.", "vllm_ascend")
     site: Text = about("File and function in the framework.", "vllm_ascend/ops/layernorm.py AscendRMSNorm.forward_oot")
     provider: Name = about("What answers the call.", "torch_npu.npu_add_rms_norm")
-    op: Id = about("Operator.", "add_rms_norm")
+    op: Id = about("Operator that is called.", "add_rms_norm")
     operands: tuple[Operand, ...] = about(
         "Operands with shapes, dtypes and layout.",
         [sample(Operand)],
@@ -65,24 +65,24 @@ class Callsite(Value):
     )
     attributes: tuple[Attribute, ...] = several("Attributes of the operator.", [sample(Attribute)])
     graph: Graph = about("Graph mode of the callsite.", sample(Graph))
-    calls_per_step: Positive = about("Calls in one forward step.", 72)
+    calls_per_step: Positive = about("Calls in one forward step, as the model's config gives them.", 72)
 
 
 class ShapeWeight(Value):
-    callsite: Id = about("Callsite.", "add-rms-norm")
+    callsite: Id = about("Callsite that the sizes belong to.", "add-rms-norm")
     symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 16})
     calls: Count = about("Calls seen with these sizes; 0 when they are declared, not seen.", 1152)
     weight_ratio: Ratio = about("Share of this callsite's calls.", 0.4)
 
 
 class Stage(Value):
-    id: Literal["short_prefill", "long_prefill", "decode", "mixed"] = about("Stage of serving.", "decode")
+    id: Literal["short_prefill", "long_prefill", "decode", "mixed"] = about("Which stage of serving this is.", "decode")
     bounds: TokenBounds = about(
         "Token bounds that cut the stage.",
         sample(TokenBounds),
     )
     concurrency: Positive = about("Requests in flight.", 16)
-    arrivals: Arrivals = about("Arrival process.", sample(Arrivals))
+    arrivals: Arrivals = about("How requests arrive in the stage.", sample(Arrivals))
     weight_ratio: Ratio | None = fill(INGEST, "Share of the requests that fall into the stage.", 0.5)
     shapes: tuple[ShapeWeight, ...] | None = fill(
         INGEST,
