@@ -4,21 +4,24 @@ Invariants:
 1. `jcs(value)` is byte for byte what RFC 8785 says, or a refusal; never NaN as null, no key out of order.
 2. `canonical_bytes(value)` refuses what the loader would refuse to read back: numbers beyond ±(2^53-1) and
    nesting over `MAX_DEPTH`. Its last byte is the only newline.
-3. The fast bytes come from orjson and are used only when they are proven canonical: they read back to an
-   equal value (no NaN, no foreign type), hold no number that ECMAScript writes otherwise, and no pair of keys
-   that UTF-16 orders otherwise. All else goes through `rfc8785`.
+3. The fast bytes come from orjson and are used only with a proof: they were read back as an equal value, or
+   `marshal`, which knows built-in types only, accepted the value and shows no NaN or infinity; numbers that
+   ECMAScript writes otherwise are rewritten outside strings; and no two keys can be in another order by UTF-16
+   than by UTF-8. All else goes through `rfc8785`.
 4. A digest is `sha256:` and 64 hexadecimal digits over exactly the file's bytes.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
 import re
 
 import orjson
 
+from akf.contracts import numbers
 from akf.contracts.limits import MAX_DEPTH, MAX_SAFE_INTEGER
-from akf.contracts.loader import Document, open_regular, parse, shallow
+from akf.contracts.loader import Document, open_regular, parse
 from akf.contracts.problems import AkfError, IntegrityError, InvalidError, Problem
 from akf.contracts.text import show
 
@@ -33,14 +36,13 @@ _OPTIONS = (
     | orjson.OPT_PASSTHROUGH_DATACLASS
     | orjson.OPT_PASSTHROUGH_DATETIME
 )
-# Numbers that ECMAScript writes otherwise: 64.0, -0.0, 1e-6, 1e+16. A match inside a string only costs time.
-_ODD = re.compile(
-    rb"(?:\A|[:,\[])-?[0-9]+(?:\.[0-9]+)?"
-    rb"(?:(?<=\.0)|e(?!\+(?:2[1-9]|[3-9][0-9]|[0-9]{3})|-(?:[7-9]|[1-9][0-9]))[-+]?[0-9]+)(?:\Z|[,\]}])"
-)
-_LARGE = re.compile(rb"(?:\A|[:,\[])-?(?:[0-9]{16}|[0-9.]+e\+)[0-9]*(?:\.[0-9]+)?(?:\Z|[,\]}])")
+
+# In marshal's bytes a float is "g" and eight bytes, little-endian: these have an exponent of all ones.
+_NOT_FINITE = re.compile(rb"g.{6}[\xf0-\xff][\x7f\xff]", re.DOTALL)
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
 _HIGH = re.compile(rb"[\xee\xef]")
+_COUNTABLE = 4_096
+_TOO_DEEP = b"\n" + b"  " * MAX_DEPTH
 
 
 def jcs(value: Any) -> bytes:
@@ -49,17 +51,7 @@ def jcs(value: Any) -> bytes:
     Raises:
         InvalidError: `value` holds what JSON cannot (NaN, a lone surrogate, an integer beyond ±(2^53-1), …).
     """
-    try:
-        quick = orjson.dumps(value, option=_OPTIONS)
-        if is_jcs(quick) and orjson.loads(quick) == value:
-            return quick
-        value = _plain_floats(value)
-        quick = orjson.dumps(value, option=_OPTIONS)
-        if is_jcs(quick) and orjson.loads(quick) == value:
-            return quick
-    except (TypeError, ValueError, RecursionError):
-        pass  # refused or unusual: the careful way decides
-    return _careful(value)
+    return _serialise(value)[0]
 
 
 def canonical_bytes(value: Any) -> bytes:
@@ -68,11 +60,9 @@ def canonical_bytes(value: Any) -> bytes:
     Raises:
         InvalidError: `value` is not JSON, or is beyond the limits that reading enforces.
     """
-    body = jcs(value)
-    if not shallow(value, body) or _LARGE.search(body):
-        problems = list(_limits(value))
-        if problems:
-            raise InvalidError(problems)
+    body, large = _serialise(value)
+    if (large or _may_be_deep(body, value)) and (problems := list(_limits(value))):
+        raise InvalidError(problems)
     return body + b"\n"
 
 
@@ -84,15 +74,16 @@ def parse_canonical(data: bytes, file: str) -> Document:
     """
     try:
         value = orjson.loads(data)
-        body = orjson.dumps(value, option=_OPTIONS)
+        body, large, _ = numbers.rewrite(orjson.dumps(value, option=_OPTIONS), value)
         if (
             isinstance(value, dict)
             and len(data) == len(body) + 1
             and data.startswith(body)
             and data.endswith(b"\n")
-            and is_jcs(body)
-            and not _LARGE.search(body)
-            and shallow(value, body)
+            and not large
+            and numbers.KNOWN
+            and not _order_differs(body)
+            and not _may_be_deep(body, value)
         ):
             return Document(value, file, data)
     except (TypeError, ValueError, RecursionError):
@@ -122,23 +113,32 @@ def digest_file(path: str | os.PathLike[str]) -> str:
         return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
 
 
-def is_jcs(quick: bytes) -> bool:
-    """Say whether orjson's sorted bytes are RFC 8785's too: numbers and the order of keys."""
-    if not quick.isascii() and _ASTRAL.search(quick) and _HIGH.search(quick):
+def _serialise(value: Any) -> tuple[bytes, bool]:
+    """Return canonical bytes, and whether a number may be beyond ±(2^53-1)."""
+    try:
+        quick = orjson.dumps(value, option=_OPTIONS)
+        if numbers.KNOWN and not _order_differs(quick):
+            body, large, read_back = numbers.rewrite(quick, value)
+            if read_back or not _NOT_FINITE.search(marshal.dumps(value, 2)):
+                return body, large
+    except (TypeError, ValueError):
+        pass  # refused or unusual: the careful way decides
+    return _careful(value), True
+
+
+def _order_differs(quick: bytes) -> bool:
+    """Say whether keys may be ordered otherwise by UTF-16: only U+E000 to U+FFFF against what is beyond."""
+    return not quick.isascii() and bool(_ASTRAL.search(quick) and _HIGH.search(quick))
+
+
+def _may_be_deep(body: bytes, value: Any) -> bool:
+    if len(body) < _COUNTABLE and body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
         return False
-    suspicious = b".0" in quick or b"e+" in quick or b"e-" in quick
-    return not (suspicious and _ODD.search(quick))
-
-
-def _plain_floats(value: Any) -> Any:
-    """Turn whole floats into integers and tuples into lists: the usual reasons why fast bytes fail."""
-    if type(value) is dict:
-        return {key: _plain_floats(item) for key, item in value.items()}
-    if type(value) is list or type(value) is tuple:
-        return [_plain_floats(item) for item in value]
-    if type(value) is float and value.is_integer() and abs(value) <= MAX_SAFE_INTEGER:
-        return int(value)
-    return value
+    try:
+        pretty = orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except TypeError:
+        return True
+    return _TOO_DEEP in pretty  # strings hold no raw line break, so the indent is the depth
 
 
 def _careful(value: Any) -> bytes:
@@ -212,9 +212,7 @@ def _encodable(text: str) -> bool:
 
 
 def _not_canonical(data: bytes, wanted: bytes, file: str) -> IntegrityError:
-    at = next(
-        (i for i, (a, b) in enumerate(zip(data, wanted, strict=False)) if a != b), min(len(data), len(wanted))
-    )
+    at = next((i for i, (a, b) in enumerate(zip(data, wanted, strict=False)) if a != b), min(len(data), len(wanted)))
     before = data[:at].decode("utf-8", "ignore")
     return IntegrityError.of(
         "AKF-I001",
