@@ -1,0 +1,80 @@
+"""What every command needs: sealed artifacts, the oracle, and how children are confined.
+
+Invariants:
+- Artifacts are sealed and their digests checked before any input is drawn.
+- The isolation level is found once and then demanded of every child; what holds is in the report.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any, Dict, Optional
+
+from . import outcome
+from .memory import Arena, DigestMismatch, SealedFile
+from .oracle import Oracle
+from .outcome import ChildFailure, HarnessError
+from .process import Child, Confinement, Loadable
+from .request import Artifact, Request
+
+_SMALL = 1 << 16
+
+
+def _sealed(artifact: Artifact) -> Loadable:
+    try:
+        return Loadable(
+            SealedFile.of(artifact.path, artifact.digest),
+            SealedFile.of(artifact.launcher, artifact.launcher_digest),
+            artifact.symbol,
+        )
+    except DigestMismatch as error:
+        raise HarnessError("ARTIFACT_CHANGED", str(error), 3) from error
+    except OSError as error:
+        raise HarnessError("ARTIFACT_UNREADABLE", str(error), 3) from error
+
+
+class Bench:
+    """The trusted side's tools for one command."""
+
+    def __init__(self, request: Request, *, pin: bool = False) -> None:
+        self.request = request
+        self.loadables = {role: _sealed(artifact) for role, artifact in request.artifacts.items()}
+        self.oracle = Oracle(request.reference)
+        self.facts: Dict[str, Any] = {}
+        cpu = self._pin() if pin else None
+        self.confinement = Confinement(request.isolation, request.limits, cpu)
+        self.confinement = replace(self.confinement, isolation=self._isolation())
+        self.facts["isolation"] = self.confinement.isolation
+
+    def child(self, role: str, arena: Arena) -> Child:
+        """A fresh process with one artifact loaded."""
+        return Child(self.loadables[role], arena, self.confinement)
+
+    def _pin(self) -> Optional[int]:
+        """One core for this process and another for its children, where there are two."""
+        cores = sorted(os.sched_getaffinity(0))
+        self.facts["cores"] = len(cores)
+        if len(cores) == 1:
+            return None
+        os.sched_setaffinity(0, {cores[0]})
+        return cores[-1]
+
+    def _isolation(self) -> str:
+        """The strongest level that works here, tried with the trusted baseline."""
+        wanted = self.request.isolation
+        for level in ("userns", "none") if wanted == "auto" else (wanted,):
+            arena = Arena(_SMALL)
+            try:
+                child = Child(self.loadables["baseline"], arena, replace(self.confinement, isolation=level))
+            except ChildFailure as error:
+                if error.code != outcome.ISOLATION_UNAVAILABLE:
+                    raise HarnessError(outcome.BASELINE_FAILED, str(error), 6) from error
+                self.facts["isolation_refused"] = error.detail
+                continue
+            finally:
+                arena.close()
+            self.facts["confinement"] = child.facts
+            child.close()
+            return level
+        raise HarnessError(outcome.ISOLATION_UNAVAILABLE, str(self.facts.get("isolation_refused")), 6)

@@ -1,0 +1,113 @@
+"""Runs in the child: loads one shared object and launches it when told to.
+
+Invariants:
+- Imports the standard library only; knows no reference, no expected output, no id, no digest.
+- Speaks in packets on one socket: each command carries a fresh nonce, its answer returns it.
+- Between commands the process waits in a blocking read.
+
+Self-contained: it is sent to the child as text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import mmap
+import os
+import socket
+import struct
+import sys
+import time
+from array import array
+from typing import Any, Optional
+
+from . import confine
+
+NONCE = 16
+_MAX_PACKET = 1 << 16
+_MAP_SHARED_POPULATE = mmap.MAP_SHARED | 0x8000
+
+
+class Worker:
+    """The state between commands: the mapped arena, the loaded kernel, the bound table."""
+
+    def __init__(self, setup: dict[str, Any]) -> None:
+        self._size: int = setup["arena_bytes"]
+        self._arena = mmap.mmap(setup["arena_fd"], self._size, flags=_MAP_SHARED_POPULATE)
+        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._arena))
+        self._kernel_fd: int = setup["kernel_fd"]
+        self._launcher_fd: int = setup["launcher_fd"]
+        self._batch: Any = None
+        self._function = ctypes.c_void_p()
+        self._table: Optional[array[int]] = None
+        self._width = 0
+        self._address = 0
+        self._integers: Any = None
+        self._floats: Any = None
+
+    def load(self, symbol: str) -> dict[str, Any]:
+        """Load kernel and launcher from their sealed memory files."""
+        kernel = ctypes.CDLL(f"/proc/self/fd/{self._kernel_fd}", mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        launcher = ctypes.CDLL(f"/proc/self/fd/{self._launcher_fd}", mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        self._function = ctypes.cast(getattr(kernel, symbol), ctypes.c_void_p)
+        self._batch = launcher.akf_batch
+        self._batch.restype = ctypes.c_int64
+        return {"function": self._function.value}
+
+    def bind(self, count: int, columns: list[list[int]], integers: list[int], floats: list[float]) -> dict[str, Any]:
+        """Build the pointer table: column j of launch i is offset + i * stride."""
+        self._width = len(columns)
+        table = array("Q", bytes(8 * count * self._width))
+        for index, (offset, stride) in enumerate(columns):
+            if offset < 0:
+                continue
+            start = self._base + offset
+            column = range(start, start + stride * count, stride) if stride else [start] * count
+            table[index :: self._width] = array("Q", column)
+        self._table = table
+        self._address = table.buffer_info()[0]
+        self._integers = (ctypes.c_int64 * max(1, len(integers)))(*integers)
+        self._floats = (ctypes.c_double * max(1, len(floats)))(*floats)
+        return {}
+
+    def run(self, first: int, count: int) -> bytes:
+        """Launch `count` rows of the table. Returns done, start and end on this process's own clock."""
+        table = ctypes.c_void_p(self._address + 8 * first * self._width)
+        start = time.perf_counter_ns()
+        done = self._batch(self._function, table, self._integers, self._floats, ctypes.c_int64(count))
+        return struct.pack("<qqq", done, start, time.perf_counter_ns())
+
+
+def _answer(worker: Worker, operation: bytes, body: bytes) -> bytes:
+    if operation == b"R":
+        return b"k" + worker.run(*struct.unpack("<QQ", body))
+    value = json.loads(body)
+    try:
+        result = worker.load(value["symbol"]) if operation == b"L" else worker.bind(**value)
+    except (OSError, AttributeError, MemoryError) as error:
+        return b"e" + str(error)[:500].encode("utf-8", "replace")
+    return b"k" + json.dumps(result).encode()
+
+
+def serve(fd: int) -> None:
+    """Confine, then answer commands until the parent ends the process."""
+    channel = socket.socket(fileno=fd)
+    setup = json.loads(channel.recv(_MAX_PACKET))
+    try:
+        facts = confine.shut_in(setup)
+        worker = Worker(setup)
+    except (OSError, StopIteration, KeyError) as error:
+        channel.send(b"e" + str(error)[:500].encode("utf-8", "replace"))
+        os._exit(96)
+    gc.disable()
+    channel.send(b"k" + json.dumps(facts).encode())
+    while True:
+        packet = channel.recv(_MAX_PACKET)
+        if not packet:
+            os._exit(0)
+        channel.send(packet[:NONCE] + _answer(worker, packet[NONCE : NONCE + 1], packet[NONCE + 1 :]))
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))

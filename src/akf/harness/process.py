@@ -1,0 +1,308 @@
+"""The parent's handle of one child process: start, command, freeze, thaw, end.
+
+Invariants:
+- Every way in which a child can fail becomes a `ChildFailure` with a reason code.
+- A packet that no command asked for, or that does not return the command's nonce, is `RESULT_FORGED`.
+- `close` ends everything that the child started; nothing it left running survives it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import outcome
+from .memory import Arena, SealedFile
+from .outcome import ChildFailure
+from .sources import child_command
+
+_NONCE = 16
+_PACKET = 1 << 16
+_SETUP_FAILED = 96
+_SIGNALLED = 128
+_live: set[int] = set()
+
+
+@dataclass(frozen=True)
+class Loadable:
+    """A kernel and its launcher, sealed, with the symbol to launch."""
+
+    kernel: SealedFile
+    launcher: SealedFile
+    symbol: str
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """How children are shut in."""
+
+    isolation: str
+    limits: Dict[str, Any]
+    cpu: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """One line of a process's maps."""
+
+    start: int
+    end: int
+    executable: bool
+    device: str
+    inode: int
+    path: str
+
+
+def children_of(pid: int) -> List[int]:
+    """Direct children, from the kernel's own list."""
+    found: List[int] = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - a hot path
+            text = Path(f"/proc/{pid}/task/{task}/children").read_text(encoding="ascii")
+            found += [int(item) for item in text.split()]
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return found
+
+
+def descendants(pid: int) -> List[int]:
+    """Children, their children, and so on."""
+    found: List[int] = []
+    queue = [pid]
+    while queue:
+        for child in children_of(queue.pop()):
+            found.append(child)
+            queue.append(child)
+    return found
+
+
+def _kill(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+class Child:
+    """One child process with one loaded kernel."""
+
+    def __init__(self, loadable: Loadable, arena: Arena, confinement: Confinement) -> None:
+        self._timeout = float(confinement.limits["timeout_s"])
+        self._log_fd = os.memfd_create("log", os.MFD_CLOEXEC)
+        self._failed: Optional[ChildFailure] = None
+        self._stopped: List[int] = []
+        self.log = ""
+        self.facts: Dict[str, Any] = {}
+        self.pid = 0
+        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket = mine
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            whole, part = divmod(self._timeout, 1.0)
+            mine.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(whole), int(part * 1e6)))
+        handed = (theirs.fileno(), arena.fd, loadable.kernel.fd, loadable.launcher.fd)
+        with theirs:
+            self._process = subprocess.Popen(
+                child_command(theirs.fileno()),
+                env={},
+                pass_fds=handed,
+                stdin=subprocess.DEVNULL,
+                stdout=self._log_fd,
+                stderr=self._log_fd,
+                cwd="/",
+                start_new_session=True,
+            )
+        _live.add(self._process.pid)
+        setup = {
+            "isolation": confinement.isolation,
+            "limits": {
+                **confinement.limits,
+                "memory_bytes": int(confinement.limits["memory_bytes"]) + arena.size,
+            },
+            "cpu": confinement.cpu,
+            "arena_fd": arena.fd,
+            "arena_bytes": arena.size,
+            "kernel_fd": loadable.kernel.fd,
+            "launcher_fd": loadable.launcher.fd,
+        }
+        try:
+            mine.send(json.dumps(setup).encode())
+            greeting = self._receive()
+            if greeting[:1] != b"k":
+                self._fail(outcome.ISOLATION_UNAVAILABLE, greeting[1:].decode("utf-8", "replace"))
+            self.facts = json.loads(greeting[1:])
+            self.pid = self._inner(confinement.isolation)
+            self.function = int(self.ask(b"L", {"symbol": loadable.symbol})["function"])
+        except BaseException:
+            self.close()
+            raise
+
+    def _inner(self, isolation: str) -> int:
+        if isolation != "userns":
+            return self._process.pid
+        inner = children_of(self._process.pid)
+        if len(inner) != 1:
+            self._fail(outcome.ISOLATION_UNAVAILABLE, "the kernel does not list the child's inner process")
+        return inner[0]
+
+    def ask(self, operation: bytes, value: Dict[str, Any]) -> Any:
+        """A command whose answer is JSON."""
+        nonce = self._begin()
+        self._send(nonce + operation + json.dumps(value).encode())
+        answer = self._checked(self._receive(), nonce)
+        try:
+            return json.loads(answer)
+        except ValueError:
+            return self._fail(outcome.RESULT_FORGED, "an answer that is not JSON")
+
+    def run(self, first: int, count: int) -> Tuple[int, int]:
+        """Launch and time. Returns the parent's nanoseconds and the child's own, untrusted figure."""
+        nonce = self._begin()
+        packet = nonce + b"R" + struct.pack("<QQ", first, count)
+        start = time.perf_counter_ns()
+        self._send(packet)
+        answer = self._receive()
+        elapsed = time.perf_counter_ns() - start
+        body = self._checked(answer, nonce)
+        try:
+            done, begun, ended = struct.unpack("<qqq", body)
+        except struct.error:
+            return self._fail(outcome.RESULT_FORGED, "an answer of another size")
+        if done != count:
+            self._fail(outcome.RESULT_FORGED, f"{done} launches done, {count} asked for")
+        return elapsed, ended - begun
+
+    def freeze(self) -> None:
+        """Stop the whole tree; returns when the child no longer runs."""
+        self._stopped = [self.pid]
+        _kill(self.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + self._timeout
+        while self._state() not in {"T", "Z", ""}:
+            if time.monotonic() > deadline:
+                self._fail(outcome.CHILD_TIMEOUT, "the child does not stop")
+        for pid in descendants(self.pid):
+            self._stopped.append(pid)
+            _kill(pid, signal.SIGSTOP)
+        self._expect_silence()
+
+    def thaw(self) -> None:
+        """Let the tree run on."""
+        for pid in self._stopped:
+            _kill(pid, signal.SIGCONT)
+        self._stopped = []
+
+    def maps(self) -> List[Mapping]:
+        """What the process maps, from the kernel."""
+        found = []
+        for line in Path(f"/proc/{self.pid}/maps").read_text(encoding="utf-8", errors="replace").splitlines():
+            span, permissions, _, device, inode, *path = line.split(maxsplit=5)
+            start, end = (int(part, 16) for part in span.split("-"))
+            found.append(Mapping(start, end, "x" in permissions, device, int(inode), path[0] if path else ""))
+        return found
+
+    def left_running(self) -> int:
+        """How many further processes the child has started that still exist."""
+        return len(descendants(self.pid))
+
+    def close(self) -> None:
+        """End the child and everything below it, keep a bounded piece of its log."""
+        process = self._process
+        if self.pid:
+            _kill(self.pid, signal.SIGSTOP)
+            for pid in reversed(descendants(self.pid)):
+                _kill(pid, signal.SIGKILL)
+            _kill(self.pid, signal.SIGKILL)
+        else:
+            for pid in reversed(descendants(process.pid)):
+                _kill(pid, signal.SIGKILL)
+            process.kill()
+        process.wait(self._timeout + 5)
+        _live.discard(process.pid)
+        _reap_orphans()
+        self._socket.close()
+        if self._log_fd >= 0:
+            self.log = os.pread(self._log_fd, 4096, 0).decode("utf-8", "replace")
+            os.close(self._log_fd)
+            self._log_fd = -1
+
+    def _state(self) -> str:
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+
+    def _begin(self) -> bytes:
+        if self._failed is not None:
+            raise self._failed
+        self._expect_silence()
+        return os.urandom(_NONCE)
+
+    def _expect_silence(self) -> None:
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            if self._socket.recv(_PACKET, socket.MSG_DONTWAIT):
+                self._fail(outcome.RESULT_FORGED, "a packet that no command asked for")
+
+    def _send(self, packet: bytes) -> None:
+        try:
+            self._socket.send(packet)
+        except OSError:
+            self._ended()
+
+    def _receive(self) -> bytes:
+        try:
+            packet = self._socket.recv(_PACKET)
+        except BlockingIOError:
+            if self._process.poll() is None:
+                self._fail(outcome.CHILD_TIMEOUT, f"no answer within {self._timeout} s")
+            packet = b""
+        except ConnectionError:
+            packet = b""
+        if not packet:
+            self._ended()
+        return packet
+
+    def _checked(self, packet: bytes, nonce: bytes) -> bytes:
+        if packet[:_NONCE] != nonce:
+            self._fail(outcome.RESULT_FORGED, "an answer with another nonce")
+        status, body = packet[_NONCE : _NONCE + 1], packet[_NONCE + 1 :]
+        if status != b"k":
+            self._fail(outcome.CHILD_LOAD_FAILED, body[:500].decode("utf-8", "replace"))
+        return body
+
+    def _ended(self) -> None:
+        try:
+            status = self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            self._fail(outcome.RESULT_FORGED, "the child closed its channel and runs on")
+        number = -status if status < 0 else status - _SIGNALLED
+        if status == _SETUP_FAILED:
+            self._fail(outcome.ISOLATION_UNAVAILABLE, "the child could not be confined")
+        if number <= 0:
+            self._fail(outcome.CHILD_EXITED, f"exit status {status}")
+        if number == signal.SIGKILL:
+            self._fail(outcome.CHILD_OOM, "killed by the kernel")
+        if number == signal.SIGXCPU:
+            self._fail(outcome.CHILD_TIMEOUT, "out of CPU seconds")
+        known = number in set(signal.Signals)
+        self._fail(outcome.CHILD_CRASHED, signal.Signals(number).name if known else f"signal {number}")
+
+    def _fail(self, code: str, detail: str) -> Any:
+        self._failed = ChildFailure(code, detail)
+        raise self._failed
+
+
+def _reap_orphans() -> None:
+    """Kill and reap what a child without a PID namespace left to us, its nearest subreaper."""
+    for pid in children_of(os.getpid()):
+        if pid not in _live:
+            for below in reversed(descendants(pid)):
+                _kill(below, signal.SIGKILL)
+            _kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)

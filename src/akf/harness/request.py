@@ -1,0 +1,286 @@
+"""The request: everything the harness needs, as one JSON file; and its validation.
+
+Invariants:
+- Unknown fields are refused; shapes are integers; a digest stands beside every artifact's path.
+- Nothing here has a default that weakens a check.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from .outcome import HarnessError
+
+KIND, VERSION = "HarnessRequest", 1
+ITEM_BYTES = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
+DISTRIBUTIONS = ("normal", "uniform", "zeros", "constant", "mixed")
+ROLES = ("baseline", "candidate", "perturbed")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One tensor of a case."""
+
+    name: str
+    dtype: str
+    shape: Tuple[int, ...]
+    access: str
+    distribution: Dict[str, Any] = field(default_factory=dict)
+    misalign: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the contiguous tensor."""
+        count = ITEM_BYTES[self.dtype]
+        for length in self.shape:
+            count *= length
+        return count
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of shapes, attributes and inputs: a correctness case or a timed row."""
+
+    id: str
+    seed: bytes
+    attributes: Dict[str, Any]
+    operands: Tuple[Operand, ...]
+    calls: Dict[str, List[Dict[str, Any]]]
+    control: bool = True
+
+    @property
+    def inputs(self) -> Tuple[Operand, ...]:
+        """Operands that the kernel reads."""
+        return tuple(operand for operand in self.operands if operand.access != "out")
+
+    @property
+    def outputs(self) -> Tuple[Operand, ...]:
+        """Operands that the kernel writes."""
+        return tuple(operand for operand in self.operands if operand.access != "in")
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A shared object and its launcher."""
+
+    path: str
+    digest: str
+    symbol: str
+    launcher: str
+    launcher_digest: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be measured: nothing in it depends on a sample."""
+
+    pairs: int
+    blocks: int
+    batches: int
+    launches: Dict[str, int]
+    round_trip_ns: int
+    runs: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A parsed request."""
+
+    reference: str
+    tolerances: Dict[str, Dict[str, float]]
+    baseline_factor: float
+    baseline_floor: float
+    determinism: str
+    repeats: int
+    isolation: str
+    limits: Dict[str, Any]
+    artifacts: Dict[str, Artifact]
+    cases: Tuple[Case, ...]
+    rows: Tuple[Case, ...]
+    plan: Optional[Plan]
+
+
+class _Reader:
+    """Typed access with a path for the message."""
+
+    def __init__(self, value: Any, where: str) -> None:
+        if not isinstance(value, dict):
+            raise HarnessError("REQUEST_INVALID", f"{where or '/'} must be an object", 2)
+        self.value = value
+        self.where = where
+        self.used: set[str] = set()
+
+    def get(self, name: str, kind: Any, default: Any = None) -> Any:
+        self.used.add(name)
+        if name not in self.value:
+            if default is not None:
+                return default
+            raise HarnessError("REQUEST_INVALID", f"{self.where}/{name} is missing", 2)
+        value = self.value[name]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise HarnessError("REQUEST_INVALID", f"{self.where}/{name} has the wrong type", 2)
+        return value
+
+    def count(self, name: str, default: Any = None, least: int = 1) -> int:
+        value = self.get(name, int, default)
+        if value < least:
+            raise HarnessError("REQUEST_INVALID", f"{self.where}/{name} must be {least} or more", 2)
+        return int(value)
+
+    def word(self, name: str, words: Any, default: Any = None) -> str:
+        value = self.get(name, str, default)
+        if value not in words:
+            raise HarnessError("REQUEST_INVALID", f"{self.where}/{name} must be one of {', '.join(words)}", 2)
+        return str(value)
+
+    def done(self) -> None:
+        unknown = sorted(set(self.value) - self.used)
+        if unknown:
+            raise HarnessError("REQUEST_INVALID", f"{self.where}/{unknown[0]} is not a field", 2)
+
+
+def _operand(value: Any, where: str) -> Operand:
+    reader = _Reader(value, where)
+    shape = reader.get("shape", list)
+    if any(isinstance(item, bool) or not isinstance(item, int) or item < 1 for item in shape):
+        raise HarnessError("REQUEST_INVALID", f"{where}/shape must hold positive integers", 2)
+    access = reader.word("access", ("in", "out", "inout"))
+    distribution = reader.get("distribution", dict, {} if access == "out" else None)
+    if access != "out" and distribution.get("kind") not in DISTRIBUTIONS:
+        raise HarnessError("REQUEST_INVALID", f"{where}/distribution/kind is unknown", 2)
+    operand = Operand(
+        name=reader.get("name", str),
+        dtype=reader.word("dtype", tuple(ITEM_BYTES)),
+        shape=tuple(shape),
+        access=access,
+        distribution=distribution,
+        misalign=reader.count("misalign", 0, least=0),
+    )
+    reader.done()
+    return operand
+
+
+def _case(value: Any, where: str) -> Case:
+    reader = _Reader(value, where)
+    seed = bytes.fromhex(reader.get("seed", str))
+    if len(seed) != 32:  # noqa: PLR2004 - HMAC-SHA-256
+        raise HarnessError("REQUEST_INVALID", f"{where}/seed must be 32 bytes in hex", 2)
+    operands = tuple(
+        _operand(item, f"{where}/operands/{index}") for index, item in enumerate(reader.get("operands", list))
+    )
+    case = Case(
+        id=reader.get("id", str),
+        seed=seed,
+        attributes=reader.get("attributes", dict, {}),
+        operands=operands,
+        calls=reader.get("calls", dict),
+        control=reader.get("control", bool, True),
+    )
+    reader.done()
+    names = {operand.name for operand in operands}
+    for role, call in case.calls.items():
+        for index, argument in enumerate(call):
+            if argument.get("kind") == "tensor" and argument.get("operand") not in names:
+                raise HarnessError("REQUEST_INVALID", f"{where}/calls/{role}/{index}: no such operand", 2)
+    return case
+
+
+def _plan(value: Any, rows: Tuple[Case, ...]) -> Plan:
+    reader = _Reader(value, "/plan")
+    batches = reader.count("batches")
+    if batches % 2 == 0:
+        raise HarnessError("REQUEST_INVALID", "/plan/batches must be odd", 2)
+    launches = reader.get("launches", dict)
+    for row in rows:
+        if not isinstance(launches.get(row.id), int) or launches[row.id] < 1:
+            raise HarnessError("REQUEST_INVALID", f"/plan/launches/{row.id} must be a positive integer", 2)
+    runs = tuple(reader.get("runs", list))
+    if not runs or any(run not in ("aa", "ab") for run in runs):
+        raise HarnessError("REQUEST_INVALID", "/plan/runs must hold aa, ab or both", 2)
+    plan = Plan(
+        pairs=reader.count("pairs"),
+        blocks=reader.count("blocks"),
+        batches=batches,
+        launches=launches,
+        round_trip_ns=reader.count("round_trip_ns"),
+        runs=runs,
+    )
+    reader.done()
+    if plan.blocks % 2 == 0:
+        raise HarnessError("REQUEST_INVALID", "/plan/blocks must be odd", 2)
+    return plan
+
+
+def _artifact(value: Any, where: str) -> Artifact:
+    reader = _Reader(value, where)
+    artifact = Artifact(
+        path=reader.get("path", str),
+        digest=reader.get("digest", str),
+        symbol=reader.get("symbol", str),
+        launcher=reader.get("launcher", str),
+        launcher_digest=reader.get("launcher_digest", str),
+    )
+    reader.done()
+    return artifact
+
+
+def parse(value: Any) -> Request:
+    """Validate a request's JSON value."""
+    reader = _Reader(value, "")
+    reader.word("kind", (KIND,))
+    if reader.get("schema_version", int) != VERSION:
+        raise HarnessError("REQUEST_INVALID", f"/schema_version must be {VERSION}", 2)
+    artifacts = {
+        role: _artifact(item, f"/artifacts/{role}") for role, item in sorted(reader.get("artifacts", dict).items())
+    }
+    if "baseline" not in artifacts or set(artifacts) - set(ROLES):
+        raise HarnessError("REQUEST_INVALID", "/artifacts must hold baseline, and may hold candidate, perturbed", 2)
+    cases = tuple(_case(item, f"/cases/{index}") for index, item in enumerate(reader.get("cases", list)))
+    rows = tuple(_case(item, f"/rows/{index}") for index, item in enumerate(reader.get("rows", list)))
+    for group in (cases, rows):
+        if len({case.id for case in group}) != len(group):
+            raise HarnessError("REQUEST_INVALID", "an id is used twice", 2)
+        for case in group:
+            if set(artifacts) - set(case.calls):
+                raise HarnessError("REQUEST_INVALID", f"case {case.id} lacks the call of an artifact", 2)
+    limits = _Reader(reader.get("limits", dict), "/limits")
+    request = Request(
+        reference=reader.get("reference", str),
+        tolerances=reader.get("tolerances", dict),
+        baseline_factor=float(reader.get("baseline_factor", (int, float))),
+        baseline_floor=float(reader.get("baseline_floor", (int, float))),
+        determinism=reader.word("determinism", ("bitwise", "tolerance")),
+        repeats=reader.count("repeats"),
+        isolation=reader.word("isolation", ("auto", "userns", "none")),
+        limits={
+            "timeout_s": float(limits.get("timeout_s", (int, float))),
+            "memory_bytes": limits.count("memory_bytes"),
+            "cpu_s": limits.count("cpu_s"),
+            "log_bytes": limits.count("log_bytes"),
+            "processes": limits.count("processes"),
+            "output_bytes_per_row": limits.count("output_bytes_per_row"),
+        },
+        artifacts=artifacts,
+        cases=cases,
+        rows=rows,
+        plan=_plan(value["plan"], rows) if value.get("plan") is not None else None,
+    )
+    limits.done()
+    reader.used.add("plan")
+    reader.done()
+    return request
+
+
+def load(path: str) -> Request:
+    """Read and validate a request file."""
+    try:
+        value = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError) as error:
+        raise HarnessError("REQUEST_INVALID", f"{path}: {error}", 2) from error
+    try:
+        return parse(value)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise HarnessError("REQUEST_INVALID", f"{path}: {error}", 2) from error

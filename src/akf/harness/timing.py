@@ -1,0 +1,257 @@
+"""The commands `calibrate` and `measure`: raw nanoseconds of batches, on the parent's clock.
+
+Invariants:
+- A pair is two fresh processes, both alive; one runs at a time, the other is stopped.
+- A sample is one segment: an odd number of batches of K launches; K and every id are in the plan beforehand.
+- What each side wrote in each batch is verified before its time counts.
+- The child's own spans are untrusted: they are compared with the parent's clock and never become a sample.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence
+
+from . import outcome
+from .bench import Bench
+from .memory import Arena
+from .outcome import Check, ChildFailure, HarnessError
+from .plan import planned
+from .pool import Pool
+from .process import Child
+from .request import Case
+
+ROUND_TRIPS = 301
+BATCH_ROUND_TRIPS = 110
+FIRST_LAUNCHES = 16
+MISMATCH_SHARE = 4
+MISMATCH_FLOOR_ROUND_TRIPS = 4
+INPUT_FACTOR = 4
+
+
+@dataclass
+class Span:
+    """One batch: the parent's time and the child's own."""
+
+    parent: int
+    child: int
+
+    def disagrees(self, round_trip: int) -> bool:
+        """Whether the two differ by more than 1 % of the batch and a floor of a few round trips."""
+        return abs(self.parent - self.child) > self.parent // 100 + MISMATCH_FLOOR_ROUND_TRIPS * round_trip
+
+
+@dataclass
+class Tally:
+    """What was seen on one side of one run."""
+
+    batches: int = 0
+    mismatches: int = 0
+    spans: List[Span] = field(default_factory=list)
+
+
+def round_trip(child: Child) -> int:
+    """Median nanoseconds of a command that launches nothing."""
+    return int(statistics.median(child.run(0, 0)[0] for _ in range(ROUND_TRIPS)))
+
+
+def batch(child: Child, arena: Arena, pool: Pool, role: str) -> Span:
+    """Fill, let run, stop, verify. The child is stopped before and after."""
+    pool.fill(arena, role)
+    child.thaw()
+    child.run(0, 0)
+    parent, own = child.run(0, pool.count)
+    child.freeze()
+    pool.verify(arena, role)
+    return Span(parent, own)
+
+
+def _bind(child: Child, pool: Pool, role: str) -> None:
+    child.thaw()
+    child.ask(b"B", pool.layout.columns(role))
+    child.freeze()
+
+
+def _launches_for(case: Case, bench: Bench, nanoseconds: float, trip: int) -> int:
+    wanted = max(1, -int(-BATCH_ROUND_TRIPS * trip // max(nanoseconds, 1.0)))
+    budget = int(bench.request.limits["output_bytes_per_row"])
+    outputs = sum(operand.nbytes for operand in case.outputs)
+    inputs = sum(operand.nbytes for operand in case.inputs)
+    return max(2, min(wanted, budget // outputs, INPUT_FACTOR * budget // max(1, inputs)))
+
+
+def _probe(bench: Bench, role: str, case: Case, count: int) -> tuple[int, float]:
+    """Round trip and nanoseconds per launch, in a fresh process."""
+    pool = Pool(bench, case, count)
+    arena = Arena(pool.layout.size)
+    child: Optional[Child] = None
+    try:
+        child = bench.child(role, arena)
+        child.freeze()
+        _bind(child, pool, role)
+        child.thaw()
+        trip = round_trip(child)
+        child.freeze()
+        spans = [batch(child, arena, pool, role).parent for _ in range(5)][2:]
+        return trip, max(1.0, (statistics.median(spans) - trip) / count)
+    finally:
+        if child is not None:
+            child.close()
+        arena.close()
+
+
+def calibrate(bench: Bench) -> Dict[str, Any]:
+    """K per row, so that the faster side's batch is at least 100 round trips; bounded by memory."""
+    check = Check()
+    launches: Dict[str, int] = {}
+    figures: List[Dict[str, Any]] = []
+    trips: List[int] = []
+    roles = [role for role in ("baseline", "candidate") if role in bench.request.artifacts]
+    for row in bench.request.rows:
+        count = FIRST_LAUNCHES
+        for _ in range(2):
+            fastest = float("inf")
+            for role in roles:
+                try:
+                    trip, each = _probe(bench, role, row, count)
+                except ChildFailure as error:
+                    _blame(check, role, error, row.id)
+                    return _calibrated(bench, check, {}, 0, [])
+                trips.append(trip)
+                fastest = min(fastest, each)
+                figures.append({"row": row.id, "role": role, "launches": count, "ns_per_launch": int(each)})
+            count = _launches_for(row, bench, fastest, int(statistics.median(trips)))
+        launches[row.id] = count
+    check.settle()
+    return _calibrated(bench, check, launches, int(statistics.median(trips)), figures)
+
+
+def _calibrated(
+    bench: Bench, check: Check, launches: Dict[str, int], trip: int, figures: List[Dict[str, Any]]
+) -> Dict[str, Any]:
+    facts = {"launches": launches, "round_trip_ns": trip, "rows": [row.id for row in bench.request.rows]}
+    return {"checks": {"calibration": check}, "facts": facts, "side": {"calibration": figures}}
+
+
+def _blame(check: Check, role: str, error: ChildFailure, where: str) -> None:
+    if role == "candidate":
+        check.add(error.code, where=where, detail=error.detail)
+    else:
+        check.add(outcome.BASELINE_FAILED, outcome.BLOCKED, where=where, detail=str(error))
+
+
+class _Run:
+    """One A/A or A/B run."""
+
+    def __init__(self, bench: Bench, name: str, pools: Dict[str, Pool]) -> None:
+        plan = bench.request.plan
+        if plan is None:
+            raise HarnessError("REQUEST_INVALID", "measure needs /plan", 2)
+        self._bench = bench
+        self._plan = plan
+        self._name = name
+        self._pools = pools
+        self._roles = {"A": "baseline", "B": "candidate" if name == "ab" else "baseline"}
+        self.check = Check()
+        self.samples: List[Dict[str, Any]] = []
+        self.tallies = {"A": Tally(), "B": Tally()}
+
+    def take(self) -> None:
+        """Every planned sample, pair by pair; a failure ends the run and names its side."""
+        samples = planned([row.id for row in self._bench.request.rows], self._plan.pairs, self._plan.blocks)
+        for pair in range(self._plan.pairs):
+            if not self._pair([sample for sample in samples if sample["pair"] == pair]):
+                break
+        self._settle(len(samples))
+
+    def _pair(self, samples: Sequence[Dict[str, Any]]) -> bool:
+        size = max(pool.layout.size for pool in self._pools.values())
+        arenas = {side: Arena(size) for side in ("A", "B")}
+        children: Dict[str, Child] = {}
+        side = "A"
+        where = samples[0]["id"]
+        try:
+            for side in samples[0]["side"], "B" if samples[0]["side"] == "A" else "A":
+                children[side] = self._bench.child(self._roles[side], arenas[side])
+                children[side].freeze()
+            bound = {"A": "", "B": ""}
+            for sample in samples:
+                side, where = sample["side"], sample["id"]
+                self._segment(children[side], arenas[side], sample, bound)
+        except ChildFailure as error:
+            _blame(self.check, self._roles[side], error, where)
+            return False
+        finally:
+            for child in children.values():
+                child.close()
+            for arena in arenas.values():
+                arena.close()
+        return True
+
+    def _segment(self, child: Child, arena: Arena, sample: Dict[str, Any], bound: Dict[str, str]) -> None:
+        side = sample["side"]
+        role, pool = self._roles[side], self._pools[sample["row"]]
+        if bound[side] != sample["row"]:
+            _bind(child, pool, role)
+            bound[side] = sample["row"]
+            batch(child, arena, pool, role)  # this process's first touch of the row: verified, never a sample
+        spans = [batch(child, arena, pool, role) for _ in range(self._plan.batches)]
+        self.samples.append({**sample, "values": [span.parent for span in spans]})
+        tally = self.tallies[side]
+        tally.batches += len(spans)
+        tally.mismatches += sum(span.disagrees(self._plan.round_trip_ns) for span in spans)
+        tally.spans += spans
+
+    def _settle(self, planned_count: int) -> None:
+        off = {side: tally.mismatches * MISMATCH_SHARE > tally.batches for side, tally in self.tallies.items()}
+        if off["A"]:
+            self.check.add(outcome.TIMING_MISMATCH, outcome.INCOMPARABLE, side="A")
+        elif off["B"]:
+            blame = outcome.FAIL if self._name == "ab" else outcome.INCOMPARABLE
+            self.check.add(outcome.TIMING_MISMATCH, blame, side="B")
+        self.check.facts.update(
+            {
+                "planned": planned_count,
+                "taken": len(self.samples),
+                "batches": {side: tally.batches for side, tally in self.tallies.items()},
+                "mismatches": {side: tally.mismatches for side, tally in self.tallies.items()},
+            }
+        )
+        self.check.settle()
+
+    def diagnostics(self) -> Dict[str, Any]:
+        """How far the child's own spans are from the parent's clock: not evidence."""
+        return {
+            side: {
+                "median_gap_ns": int(statistics.median([span.parent - span.child for span in tally.spans] or [0])),
+                "largest_gap_ns": max([abs(span.parent - span.child) for span in tally.spans] or [0]),
+            }
+            for side, tally in self.tallies.items()
+        }
+
+
+def measure(bench: Bench) -> Dict[str, Any]:
+    """Take the planned samples of A/A, A/B or both."""
+    plan = bench.request.plan
+    if plan is None:
+        raise HarnessError("REQUEST_INVALID", "measure needs /plan", 2)
+    if "ab" in plan.runs and "candidate" not in bench.request.artifacts:
+        raise HarnessError("REQUEST_INVALID", "an A/B run needs the artifact candidate", 2)
+    pools = {row.id: Pool(bench, row, plan.launches[row.id]) for row in bench.request.rows}
+    checks: Dict[str, Check] = {}
+    samples: Dict[str, Any] = {}
+    side: Dict[str, Any] = {}
+    for name in plan.runs:
+        clock = time.perf_counter()
+        run = _Run(bench, name, pools)
+        run.take()
+        checks[name], samples[name] = run.check, run.samples
+        side[name] = {"wall_s": round(time.perf_counter() - clock, 3), "spans": run.diagnostics()}
+    facts = {
+        "launches": plan.launches,
+        "round_trip_ns": plan.round_trip_ns,
+        "bitwise": {row: pool.bitwise for row, pool in pools.items()},
+    }
+    return {"checks": checks, "samples": samples, "facts": facts, "side": side}
