@@ -107,11 +107,12 @@ MaybeEmpty = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 Symbol = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,31}$")]
 Code = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{2,63}$")]
+Whole = Annotated[int, Field(ge=-(2**53) + 1, le=2**53 - 1)]
 Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 Positive = Annotated[int, Field(ge=1, le=2**53 - 1)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0)]
-Scalar = bool | int | float | str
+Scalar = bool | Whole | float | str
 # Not literals: in Python 1 == True and 0 == False, so a literal takes either for the other.
 Version = Annotated[
     int, Field(ge=SCHEMA_VERSION, le=SCHEMA_VERSION), WithJsonSchema({"const": SCHEMA_VERSION, "type": "integer"})

@@ -15,6 +15,7 @@ from akf.contracts.models.base import (
     Symbol,
     Text,
     Value,
+    Whole,
     about,
     maybe,
     refs,
@@ -23,7 +24,7 @@ from akf.contracts.models.base import (
 )
 from akf.contracts.models.common import ExactToolkit, Setting
 
-Expr = int | str
+Expr = Whole | str
 
 
 class LaunchArgument(Value):
@@ -83,7 +84,7 @@ class Command(Value):
         ["g++", "-O3", "-shared", "-o", "kernel.so", "kernel.cpp"],
         min_length=1,
     )
-    returncode: int = about("Exit status of the command.", 0)
+    returncode: Whole = about("Exit status of the command.", 0)
     log_digest: Digest = about("SHA-256 of the kept compiler output.", "sha256:" + "0" * 64)
 
 

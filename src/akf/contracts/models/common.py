@@ -23,6 +23,7 @@ from akf.contracts.models.base import (
     Scalar,
     Symbol,
     Value,
+    Whole,
     about,
     fill,
     maybe,
@@ -113,7 +114,7 @@ class Operand(Value):
     dtype: DType = about("Element type of the operand.", "bfloat16")
     shape: Shape = about("Logical shape, in elements.", [sample(Dimension), 4096])
     layout: Literal["ND", "NZ", "NCHW", "NHWC", "TND", "BSND"] = about("Memory format of the operand.", "ND")
-    strides: tuple[int, ...] | None = maybe("Strides in elements; absent for contiguous.", [4096, 1])
+    strides: tuple[Whole, ...] | None = maybe("Strides in elements; absent for contiguous.", [4096, 1])
     storage_shape: tuple[Positive, ...] | None = maybe("Shape as stored, where it differs.", [256, 1, 16, 16])
     quantisation: Quantisation | None = maybe(
         "Quantisation, where the operand is quantised.",
