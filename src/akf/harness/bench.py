@@ -18,6 +18,7 @@ from .outcome import ChildFailure, HarnessError
 from .process import Child, Confinement, Loadable
 from .request import Artifact, Request
 
+SPIN_NS = 300_000
 _SMALL = 1 << 16
 
 
@@ -43,7 +44,7 @@ class Bench:
         self.oracle = Oracle(request.reference)
         self.facts: Dict[str, Any] = {}
         cpu = self._pin() if pin else None
-        self.confinement = Confinement(request.isolation, request.limits, cpu)
+        self.confinement = Confinement(request.isolation, request.limits, cpu, 0 if cpu is None else SPIN_NS)
         self.confinement = replace(self.confinement, isolation=self._isolation())
         self.facts["isolation"] = self.confinement.isolation
 

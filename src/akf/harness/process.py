@@ -29,6 +29,7 @@ _NONCE = 16
 _PACKET = 1 << 16
 _SETUP_FAILED = 96
 _SIGNALLED = 128
+SPIN_LIMIT_NS = 200_000_000
 _live: set[int] = set()
 
 
@@ -48,6 +49,7 @@ class Confinement:
     isolation: str
     limits: Dict[str, Any]
     cpu: Optional[int] = None
+    spin_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class Child:
 
     def __init__(self, loadable: Loadable, arena: Arena, confinement: Confinement) -> None:
         self._timeout = float(confinement.limits["timeout_s"])
+        self._spin = socket.MSG_DONTWAIT if confinement.spin_ns else 0
         self._log_fd = os.memfd_create("log", os.MFD_CLOEXEC)
         self._failed: Optional[ChildFailure] = None
         self._stopped: List[int] = []
@@ -126,6 +129,7 @@ class Child:
                 "memory_bytes": int(confinement.limits["memory_bytes"]) + arena.size,
             },
             "cpu": confinement.cpu,
+            "spin_ns": confinement.spin_ns,
             "arena_fd": arena.fd,
             "arena_bytes": arena.size,
             "kernel_fd": loadable.kernel.fd,
@@ -167,7 +171,7 @@ class Child:
         packet = nonce + b"R" + struct.pack("<QQ", first, count)
         start = time.perf_counter_ns()
         self._send(packet)
-        answer = self._receive()
+        answer = self._poll(start) if self._spin else self._receive()
         elapsed = time.perf_counter_ns() - start
         body = self._checked(answer, nonce)
         try:
@@ -266,6 +270,21 @@ class Child:
         if not packet:
             self._ended()
         return packet
+
+    def _poll(self, start: int) -> bytes:
+        """As `_receive`, on a core of our own: without the wake-up that would be in the measured time."""
+        give_up = start + SPIN_LIMIT_NS
+        while time.perf_counter_ns() < give_up:
+            try:
+                packet = self._socket.recv(_PACKET, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                continue
+            except ConnectionError:
+                break
+            if packet:
+                return packet
+            break
+        return self._receive()
 
     def _checked(self, packet: bytes, nonce: bytes) -> bytes:
         if packet[:_NONCE] != nonce:

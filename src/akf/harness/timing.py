@@ -25,6 +25,7 @@ from .request import Case
 
 ROUND_TRIPS = 301
 BATCH_ROUND_TRIPS = 110
+SHORTEST_BATCH_NS = 500_000
 FIRST_LAUNCHES = 16
 MISMATCH_SHARE = 4
 MISMATCH_FLOOR_ROUND_TRIPS = 4
@@ -75,7 +76,8 @@ def _bind(child: Child, pool: Pool, role: str) -> None:
 
 
 def _launches_for(case: Case, bench: Bench, nanoseconds: float, trip: int) -> int:
-    wanted = max(1, -int(-BATCH_ROUND_TRIPS * trip // max(nanoseconds, 1.0)))
+    span = max(BATCH_ROUND_TRIPS * trip, SHORTEST_BATCH_NS)
+    wanted = int(span / nanoseconds) + 1
     budget = int(bench.request.limits["output_bytes_per_row"])
     outputs = sum(operand.nbytes for operand in case.outputs)
     inputs = sum(operand.nbytes for operand in case.inputs)
