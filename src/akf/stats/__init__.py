@@ -1,0 +1,73 @@
+"""Exact A/B statistics: from raw samples to ratios, intervals and outcomes.
+
+Invariants:
+- The standard library only, and in what decides only integers, + - * /, square roots and order statistics in
+  a fixed order. No random numbers, no clock, no logarithm: the same input gives the same bits on every
+  machine.
+- An interval keeps its stated confidence exactly (Wilcoxon's signed-rank test, inverted) or does not exist.
+- A ratio above 1 means that the candidate is better; gain = ratio - 1.
+
+`samples` and `reduce` turn planned samples into figures, `interval` and `signed_rank` hold the test,
+`outcomes` the rules, `planning` and `power` the estimates for plans.
+"""
+
+from akf.stats.interval import Interval, hodges_lehmann, signed_rank_interval, signed_rank_lower_bound
+from akf.stats.outcomes import GainOutcome, GuardOutcome, aa_valid, gain_outcome, guard_outcome
+from akf.stats.planning import detectable_gain, pairs_to_decide, power, spread
+from akf.stats.reduce import Reduced, Reduction, reduce_samples
+from akf.stats.samples import Better, Design, Incomplete, Kind, Sample, Side, Statistic, TooFewSamples
+from akf.stats.signed_rank import (
+    MAX_PAIRS,
+    claim_error,
+    critical_rank,
+    exact_share,
+    min_pairs,
+    signed_rank_counts,
+)
+from akf.stats.summaries import (
+    block_ratio,
+    lag1_correlation,
+    median,
+    pair_ratio,
+    quantile,
+    quantile_support,
+)
+
+__all__ = [
+    "MAX_PAIRS",
+    "Better",
+    "Design",
+    "GainOutcome",
+    "GuardOutcome",
+    "Incomplete",
+    "Interval",
+    "Kind",
+    "Reduced",
+    "Reduction",
+    "Sample",
+    "Side",
+    "Statistic",
+    "TooFewSamples",
+    "aa_valid",
+    "block_ratio",
+    "claim_error",
+    "critical_rank",
+    "detectable_gain",
+    "exact_share",
+    "gain_outcome",
+    "guard_outcome",
+    "hodges_lehmann",
+    "lag1_correlation",
+    "median",
+    "min_pairs",
+    "pair_ratio",
+    "pairs_to_decide",
+    "power",
+    "quantile",
+    "quantile_support",
+    "reduce_samples",
+    "signed_rank_counts",
+    "signed_rank_interval",
+    "signed_rank_lower_bound",
+    "spread",
+]
