@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 from . import outcome
 from .memory import Arena, DigestMismatch, SealedFile
@@ -42,7 +42,7 @@ class Bench:
         self.request = request
         self.loadables = {role: _sealed(artifact) for role, artifact in request.artifacts.items()}
         self.oracle = Oracle(request.reference)
-        self.facts: Dict[str, Any] = {}
+        self.facts: dict[str, Any] = {}
         cpu = self._pin() if pin else None
         self.confinement = Confinement(request.isolation, request.limits, cpu, 0 if cpu is None else SPIN_NS)
         self.confinement = replace(self.confinement, isolation=self._isolation())

@@ -9,7 +9,7 @@ Invariants:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from .memory import POISON, Arena
 from .request import ITEM_BYTES, Case, Operand
@@ -38,7 +38,7 @@ class Layout:
     def __init__(self, case: Case, count: int, *, guard: bool) -> None:
         self.case = case
         self.count = count
-        self.regions: Dict[str, Region] = {}
+        self.regions: dict[str, Region] = {}
         cursor = 0
         for operand in case.operands:
             shift = operand.misalign * ITEM_BYTES[operand.dtype] if guard else 0
@@ -52,17 +52,15 @@ class Layout:
             default=0,
         )
         self._workspace_stride = _round_up(largest, _PAGE)
-        spaces = max(
-            sum(argument["kind"] == "workspace" for argument in call) for call in case.calls.values()
-        )
+        spaces = max(sum(argument["kind"] == "workspace" for argument in call) for call in case.calls.values())
         self.operands_end = cursor
         self.size = cursor + self._workspace_stride * spaces + _PAGE
 
-    def columns(self, role: str) -> Dict[str, Any]:
+    def columns(self, role: str) -> dict[str, Any]:
         """The bind command for one artifact's call."""
-        columns: List[List[int]] = []
-        integers: List[int] = []
-        floats: List[float] = []
+        columns: list[list[int]] = []
+        integers: list[int] = []
+        floats: list[float] = []
         spaces = 0
         for argument in self.case.calls[role]:
             if argument["kind"] == "tensor":
@@ -79,7 +77,7 @@ class Layout:
                 floats.append(float(argument["value"]))
         return {"count": self.count, "columns": columns, "integers": integers, "floats": floats}
 
-    def image(self, inputs: Dict[str, bytes]) -> bytes:
+    def image(self, inputs: dict[str, bytes]) -> bytes:
         """The operands' part of the arena before a launch: inputs in place, everything else poison."""
         image = bytearray([POISON]) * self.operands_end
         for name, data in inputs.items():
@@ -87,11 +85,11 @@ class Layout:
             image[offset : offset + len(data)] = data
         return bytes(image)
 
-    def changed(self, arena: Arena, image: bytes) -> Tuple[List[str], bool]:
+    def changed(self, arena: Arena, image: bytes) -> tuple[list[str], bool]:
         """Inputs that a launch has changed, and whether anything outside the operands has changed."""
         after = arena.read(0, len(image))
-        mutated: List[str] = []
-        spans: List[Tuple[int, int]] = []
+        mutated: list[str] = []
+        spans: list[tuple[int, int]] = []
         for operand in self.case.operands:
             start = self.regions[operand.name].offset
             end = start + operand.nbytes

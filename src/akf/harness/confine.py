@@ -34,7 +34,7 @@ _CAPABILITY_VERSION = 0x20080522
 
 _READ_ONLY = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/etc/ld.so.cache")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
-_MOUNT_POINTS = ("/mnt", "/media", "/srv", "/opt", "/tmp", "/sys")
+_MOUNT_POINTS = ("/mnt", "/media", "/srv", "/opt", "/tmp", "/sys")  # noqa: S108 - a place to mount on
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

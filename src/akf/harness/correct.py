@@ -5,10 +5,12 @@ Invariants:
 - A baseline that fails blocks the checks; it never fails the candidate.
 """
 
+# ruff: noqa: B905 - zip has no strict= in Python 3.9
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Optional
 
 import numpy as np
 
@@ -27,18 +29,18 @@ class Prepared:
 
     case: Case
     layout: Layout
-    inputs: Dict[str, Any]
+    inputs: dict[str, Any]
     image: bytes
-    expected: List[Any]
+    expected: list[Any]
 
 
 @dataclass
 class Pass:
     """What one process did with the cases."""
 
-    outputs: Dict[str, List[List[bytes]]] = field(default_factory=dict)
-    mutated: Dict[str, List[str]] = field(default_factory=dict)
-    outside: List[str] = field(default_factory=list)
+    outputs: dict[str, list[list[bytes]]] = field(default_factory=dict)
+    mutated: dict[str, list[str]] = field(default_factory=dict)
+    outside: list[str] = field(default_factory=list)
     failure: Optional[ChildFailure] = None
     failed_case: str = ""
     seen: Optional[hit.Observation] = None
@@ -49,9 +51,7 @@ class Pass:
 def prepare(bench: Bench, case: Case) -> Prepared:
     """Draw inputs and ask the oracle."""
     layout = Layout(case, 1, guard=True)
-    inputs = {
-        operand.name: draw.draw(operand, draw.stream(case.seed, operand.name), 1)[0] for operand in case.inputs
-    }
+    inputs = {operand.name: draw.draw(operand, draw.stream(case.seed, operand.name), 1)[0] for operand in case.inputs}
     image = layout.image({name: np.ascontiguousarray(array).tobytes() for name, array in inputs.items()})
     return Prepared(case, layout, inputs, image, bench.oracle.expected(case, inputs))
 
@@ -97,13 +97,13 @@ def _collect(done: Pass, item: Prepared, arena: Arena) -> None:
         done.mutated[item.case.id] = mutated
     if outside:
         done.outside.append(item.case.id)
-    outputs = []
-    for operand in item.case.outputs:
-        outputs.append(arena.read(item.layout.regions[operand.name].offset, operand.nbytes))
+    outputs = [
+        arena.read(item.layout.regions[operand.name].offset, operand.nbytes) for operand in item.case.outputs
+    ]
     done.outputs.setdefault(item.case.id, []).append(outputs)
 
 
-def _errors(bench: Bench, item: Prepared, outputs: Sequence[bytes]) -> List[Errors]:
+def _errors(bench: Bench, item: Prepared, outputs: Sequence[bytes]) -> list[Errors]:
     found = []
     for operand, data, expected in zip(item.case.outputs, outputs, item.expected):
         actual = np.frombuffer(data, dtype=operand.dtype).reshape(operand.shape)
@@ -137,9 +137,9 @@ class _Judge:
         self._bench = bench
         self.correctness = Check()
         self.isfinite = Check()
-        self.lines: List[Dict[str, Any]] = []
+        self.lines: list[dict[str, Any]] = []
 
-    def baseline(self, prepared: Sequence[Prepared], done: Pass) -> Dict[str, List[Errors]]:
+    def baseline(self, prepared: Sequence[Prepared], done: Pass) -> dict[str, list[Errors]]:
         """The baseline's errors; a baseline that fails blocks both checks."""
         if done.failure is not None or done.mutated or done.outside:
             detail = str(done.failure or f"it changes memory that is not its output ({done.failed_case})")
@@ -157,7 +157,7 @@ class _Judge:
         return errors
 
     def candidate(
-        self, prepared: Sequence[Prepared], passes: Sequence[Pass], reference: Dict[str, List[Errors]]
+        self, prepared: Sequence[Prepared], passes: Sequence[Pass], reference: dict[str, list[Errors]]
     ) -> None:
         """The candidate's verdicts."""
         for done in passes:
@@ -182,7 +182,7 @@ class _Judge:
         for case in sorted(set(done.outside)):
             self.correctness.add(outcome.OUT_OF_BOUNDS_WRITE, case=case)
 
-    def _case(self, item: Prepared, run: Sequence[bytes], reference: Optional[List[Errors]]) -> None:
+    def _case(self, item: Prepared, run: Sequence[bytes], reference: Optional[list[Errors]]) -> None:
         errors = _errors(self._bench, item, run)
         self._note("candidate", item, errors)
         request = self._bench.request
@@ -205,7 +205,7 @@ class _Judge:
             self.lines.append({"case": item.case.id, "side": side, "output": operand.name, **error.as_json()})
 
 
-def _perturbed(bench: Bench, prepared: Sequence[Prepared], candidate: Pass, done: Pass) -> Dict[str, Any]:
+def _perturbed(bench: Bench, prepared: Sequence[Prepared], candidate: Pass, done: Pass) -> dict[str, Any]:
     """Whether the wrong kernel's outputs differ from the candidate's and fail the oracle, on every control case."""
     if done.failure is not None:
         return {"rejected": False, "differs": False, "failure": str(done.failure)}
@@ -218,7 +218,7 @@ def _perturbed(bench: Bench, prepared: Sequence[Prepared], candidate: Pass, done
     return {"rejected": rejected, "differs": differs, "cases": len(cases)}
 
 
-def check(bench: Bench) -> Dict[str, Any]:
+def check(bench: Bench) -> dict[str, Any]:
     """Run the command. Returns checks, lines of correctness and facts."""
     request = bench.request
     if "candidate" not in request.artifacts or "perturbed" not in request.artifacts:

@@ -7,7 +7,7 @@ Invariants:
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def stream(seed: bytes, label: str) -> Any:
 
 def draw(operand: Operand, generator: Any, count: int) -> Any:
     """`count` tensors of an operand, shape (count, *shape)."""
-    shape: Tuple[int, ...] = (count, *operand.shape)
+    shape: tuple[int, ...] = (count, *operand.shape)
     kind = operand.distribution["kind"]
     scale = float(operand.distribution.get("scale", 1.0))
     if operand.dtype.startswith("int"):
@@ -33,8 +33,9 @@ def draw(operand: Operand, generator: Any, count: int) -> Any:
     if kind == "constant":
         return np.full(shape, float(operand.distribution.get("value", scale)), dtype=operand.dtype)
     if kind == "uniform":
-        low, high = float(operand.distribution.get("low", -1.0)), float(operand.distribution.get("high", 1.0))
-        values = generator.random(size=shape, dtype=np.float32) * np.float32(high - low) + np.float32(low)
+        least = float(operand.distribution.get("low", -1.0))
+        width = float(operand.distribution.get("high", 1.0)) - least
+        values = generator.random(size=shape, dtype=np.float32) * np.float32(width) + np.float32(least)
     else:
         values = generator.standard_normal(size=shape, dtype=np.float32)
         values *= np.float32(scale)

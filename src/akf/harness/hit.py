@@ -8,7 +8,7 @@ Invariants:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from . import outcome
 from .memory import SealedFile
@@ -20,9 +20,9 @@ from .process import Child, Loadable
 class Observation:
     """What one child mapped while it held its kernel."""
 
-    objects: Tuple[Tuple[str, int], ...]
-    executable: Tuple[Tuple[str, int, int, int], ...]
-    files: Tuple[str, ...]
+    objects: tuple[tuple[str, int], ...]
+    executable: tuple[tuple[str, int, int, int], ...]
+    files: tuple[str, ...]
     function: int
 
     def maps(self, sealed: SealedFile) -> bool:
@@ -50,13 +50,13 @@ def observe(child: Child) -> Observation:
 
 def prove(
     check: Check,
-    seen: Dict[str, Observation],
-    loadables: Dict[str, Loadable],
+    seen: dict[str, Observation],
+    loadables: dict[str, Loadable],
     digest: str,
-    perturbed: Dict[str, Any],
+    perturbed: dict[str, Any],
 ) -> None:
     """Positive, negative and perturbation control; every one that does not hold is a reason."""
-    missing: List[str] = []
+    missing: list[str] = []
     kernel = loadables["candidate"].kernel
     candidate, baseline = seen.get("candidate"), seen.get("baseline")
     if candidate is None or not candidate.maps(kernel):

@@ -17,8 +17,9 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Optional
 
 from . import request as requests
 from .bench import Bench
@@ -32,12 +33,14 @@ def _write(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _write_lines(path: Path, lines: Iterable[Dict[str, Any]]) -> None:
+def _write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     text = "".join(json.dumps(line, sort_keys=True, separators=(",", ":")) + "\n" for line in lines)
     path.write_text(text, encoding="utf-8")
 
 
-def _report(command: str, checks: Dict[str, Check], facts: Dict[str, Any], error: Optional[HarnessError]) -> Any:
+def _report(
+    command: str, checks: dict[str, Check], facts: dict[str, Any], error: Optional[HarnessError]
+) -> dict[str, Any]:
     return {
         "kind": "HarnessReport",
         "schema_version": 1,
@@ -48,7 +51,7 @@ def _report(command: str, checks: Dict[str, Check], facts: Dict[str, Any], error
     }
 
 
-def _run(command: str, path: str, out: Path, side: Dict[str, Any]) -> Dict[str, Any]:
+def _run(command: str, path: str, out: Path, side: dict[str, Any]) -> dict[str, Any]:
     request = requests.load(path)
     bench = Bench(request, pin=command != "check")
     if command == "check":
@@ -67,7 +70,7 @@ def _run(command: str, path: str, out: Path, side: Dict[str, Any]) -> Dict[str, 
     return _report(command, result["checks"], {**bench.facts, **result["facts"]}, None)
 
 
-def main(arguments: List[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run one command."""
     parser = argparse.ArgumentParser(prog="harness", description="Measure one kernel against its baseline.")
     parser.add_argument("command", choices=("check", "calibrate", "measure"))
@@ -79,7 +82,7 @@ def main(arguments: List[str]) -> int:
         sys.stderr.write(f"harness: {out} is not a folder\n")
         return 2
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    side: Dict[str, Any] = {"started_unix": int(time.time()), "load_before": list(os.getloadavg())}
+    side: dict[str, Any] = {"started_unix": int(time.time()), "load_before": list(os.getloadavg())}
     clock = time.perf_counter()
     status = 0
     try:

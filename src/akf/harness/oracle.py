@@ -6,11 +6,13 @@ Invariants:
 - Integers are exact.
 """
 
+# ruff: noqa: B905 - zip has no strict= in Python 3.9
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -24,14 +26,14 @@ class Oracle:
     """The Task's reference, compiled once."""
 
     def __init__(self, text: str) -> None:
-        namespace: Dict[str, Any] = {"__name__": "akf_reference"}
+        namespace: dict[str, Any] = {"__name__": "akf_reference"}
         try:
             exec(compile(text, "reference.py", "exec"), namespace)  # noqa: S102 - the Task's own, trusted text
             self._reference = namespace["reference"]
         except Exception as error:
             raise HarnessError("REFERENCE_INVALID", f"reference.py: {error}", 2) from error
 
-    def expected(self, case: Case, inputs: Dict[str, Any]) -> List[Any]:
+    def expected(self, case: Case, inputs: dict[str, Any]) -> list[Any]:
         """The outputs in wide precision, in the order of the case's written operands."""
         arguments = [inputs[operand.name] for operand in case.inputs]
         try:
@@ -66,7 +68,7 @@ class Errors:
         """Inside the bound everywhere, and finite where the oracle is."""
         return self.violations == 0 and self.non_finite == 0
 
-    def as_json(self) -> Dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Integers as they are, other figures as hexadecimal floats: exact and the same everywhere."""
         return {
             "elements": self.elements,
@@ -83,7 +85,7 @@ def _ordered(values: Any) -> Any:
     """Floats as integers in the same order, so that neighbours differ by one."""
     kind = _ORDERED[str(values.dtype)]
     bits = values.view(kind).astype(np.int64)
-    lowest = np.int64(np.iinfo(kind).min)
+    lowest = np.int64(-(1 << (8 * values.dtype.itemsize - 1)))
     return np.where(bits < 0, lowest - bits, bits)
 
 
@@ -93,7 +95,7 @@ def _exact(actual: Any, expected: Any) -> Errors:
     return Errors(actual.size, wrong, 0, gap, float(gap), math.inf if wrong else 0.0, math.inf if wrong else 0.0)
 
 
-def compare(actual: Any, expected: Any, tolerance: Dict[str, float]) -> Errors:
+def compare(actual: Any, expected: Any, tolerance: dict[str, float]) -> Errors:
     """Errors of one output against the oracle."""
     if actual.dtype.kind in "iu":
         return _exact(actual, expected)
@@ -124,7 +126,7 @@ def compare(actual: Any, expected: Any, tolerance: Dict[str, float]) -> Errors:
     )
 
 
-def within(actual: Any, expected: Any, tolerance: Dict[str, float]) -> bool:
+def within(actual: Any, expected: Any, tolerance: dict[str, float]) -> bool:
     """Whether `compare` would accept, without the figures: most results are finite and need one pass."""
     if actual.dtype.kind in "iu":
         return bool(np.array_equal(actual, expected))
@@ -135,7 +137,7 @@ def within(actual: Any, expected: Any, tolerance: Dict[str, float]) -> bool:
     return compare(actual, expected, tolerance).accepted
 
 
-def forgeries(case: Case, inputs: Dict[str, Any], expected: Sequence[Any]) -> Iterator[Tuple[str, List[Any]]]:
+def forgeries(case: Case, inputs: dict[str, Any], expected: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
     """Results that are wrong on purpose; an oracle that takes one of them is not sensitive enough."""
     outputs = case.outputs
     yield "zeros", [np.zeros(operand.shape, operand.dtype) for operand in outputs]
@@ -151,7 +153,7 @@ def _constant(operand: Operand, value: Any) -> Any:
     return np.full(operand.shape, np.mean(value), dtype=operand.dtype)
 
 
-def _copy(operand: Operand, inputs: Dict[str, Any]) -> Any:
+def _copy(operand: Operand, inputs: dict[str, Any]) -> Any:
     for array in inputs.values():
         if array.shape == operand.shape:
             return array.astype(operand.dtype)

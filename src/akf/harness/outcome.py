@@ -8,7 +8,7 @@ Invariants:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List
+from typing import Any
 
 PASS, FAIL, BLOCKED, INCOMPARABLE, NOT_RUN = "pass", "fail", "blocked", "incomparable", "not_run"
 
@@ -19,6 +19,7 @@ OUTPUT_NOT_WRITTEN = "OUTPUT_NOT_WRITTEN"
 INPUT_MUTATED = "INPUT_MUTATED"
 OUT_OF_BOUNDS_WRITE = "OUT_OF_BOUNDS_WRITE"
 NONDETERMINISTIC = "NONDETERMINISTIC"
+RESULT_REPLAY = "RESULT_REPLAY"
 RESULT_FORGED = "RESULT_FORGED"
 CHILD_CRASHED = "CHILD_CRASHED"
 CHILD_EXITED = "CHILD_EXITED"
@@ -29,7 +30,6 @@ HIT_NOT_PROVED = "HIT_NOT_PROVED"
 INSENSITIVE_ORACLE = "INSENSITIVE_ORACLE"
 TIMING_MISMATCH = "TIMING_MISMATCH"
 BASELINE_FAILED = "BASELINE_FAILED"
-PERTURBED_FAILED = "PERTURBED_FAILED"
 ISOLATION_UNAVAILABLE = "ISOLATION_UNAVAILABLE"
 
 
@@ -57,8 +57,8 @@ class Check:
     """The outcome of one check, with every reason that it found."""
 
     outcome: str = NOT_RUN
-    reasons: List[Dict[str, Any]] = field(default_factory=list)
-    facts: Dict[str, Any] = field(default_factory=dict)
+    reasons: list[dict[str, Any]] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     def add(self, code: str, outcome: str = FAIL, **where: Any) -> None:
         """Record a reason; the worst outcome stays."""
@@ -72,6 +72,6 @@ class Check:
         if self.outcome == NOT_RUN and not self.reasons:
             self.outcome = PASS
 
-    def as_json(self) -> Dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The check as the report shows it."""
         return {"outcome": self.outcome, "reasons": self.reasons, "facts": self.facts}

@@ -7,12 +7,13 @@ Invariants:
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 SIDES = "ABBA"
 
 
-def planned(rows: Sequence[str], pairs: int, blocks: int) -> List[Dict[str, Any]]:
+def planned(rows: Sequence[str], pairs: int, blocks: int) -> list[dict[str, Any]]:
     """Every planned sample, in the order in which it is taken."""
     return [
         {
@@ -30,6 +31,6 @@ def planned(rows: Sequence[str], pairs: int, blocks: int) -> List[Dict[str, Any]
     ]
 
 
-def planned_ids(rows: Sequence[str], pairs: int, blocks: int) -> List[str]:
+def planned_ids(rows: Sequence[str], pairs: int, blocks: int) -> list[str]:
     """The ids alone."""
     return [sample["id"] for sample in planned(rows, pairs, blocks)]

@@ -8,10 +8,11 @@ Invariants:
   does not repeat itself bit by bit, with the oracle.
 """
 
+# ruff: noqa: B905 - zip has no strict= in Python 3.9
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +32,8 @@ class Decoy:
     """One slot whose input is in no pool."""
 
     slot: int
-    inputs: Dict[str, Any]
-    expected: List[Any]
+    inputs: dict[str, Any]
+    expected: list[Any]
 
 
 class Pool:
@@ -44,11 +45,11 @@ class Pool:
         self.layout = Layout(case, count, guard=False)
         self.bitwise = {"baseline": True, "candidate": True}
         self._bench = bench
-        self._inputs: Dict[str, Any] = {}
-        self._verified: Dict[Tuple[str, str], Any] = {}
+        self._inputs: dict[str, Any] = {}
+        self._verified: dict[tuple[str, str], Any] = {}
         self._secret = draw.stream(case.seed, "rotation")
         self._shift = 0
-        self._decoys: List[Decoy] = []
+        self._decoys: list[Decoy] = []
         for operand in case.inputs:
             tensors = draw.draw(operand, draw.stream(case.seed, operand.name), count)
             self._inputs[operand.name] = self._strided(operand, tensors)
@@ -99,16 +100,16 @@ class Pool:
         for operand in self.case.outputs:
             self._verified.setdefault((role, operand.name), outputs[operand.name])
 
-    def _row(self, index: int) -> Dict[str, Any]:
-        return {
-            operand.name: self._tensor(operand, self._inputs[operand.name][index]) for operand in self.case.inputs
-        }
+    def _row(self, index: int) -> dict[str, Any]:
+        return {operand.name: self._tensor(operand, self._inputs[operand.name][index]) for operand in self.case.inputs}
 
-    def _compare(self, results: List[Any], expected: List[Any], where: str) -> None:
+    def _compare(self, results: list[Any], expected: list[Any], where: str) -> None:
         for operand, actual, wide in zip(self.case.outputs, results, expected):
             tolerance = self._bench.request.tolerances[operand.dtype]
             if within(actual, wide, tolerance):
                 continue
+            if all(byte == POISON for byte in actual.tobytes()):
+                raise ChildFailure(outcome.OUTPUT_NOT_WRITTEN, f"{operand.name} in {where}")
             errors = compare(actual, wide, tolerance)
             if errors.non_finite:
                 raise ChildFailure(outcome.NON_FINITE, f"{operand.name} in {where}")
@@ -126,13 +127,19 @@ class Pool:
                     raise ChildFailure(outcome.INPUT_MUTATED, f"{operand.name} in a timed batch")
                 self._put(arena, operand, decoy.slot, self._tensor(operand, self._inputs[operand.name][index]))
         results = [self._read(arena, operand, decoy.slot) for operand in self.case.outputs]
-        self._compare(results, decoy.expected, "a timed batch (an input like an earlier one, but not the same)")
-        for operand in self.case.outputs:
-            verified = self._verified.get((role, operand.name))
-            if verified is not None:
-                self._put(arena, operand, decoy.slot, self._tensor(operand, verified[index]))
+        verified = [self._tensor(o, self._verified[role, o.name][index]) for o in self.case.outputs]
+        try:
+            self._compare(results, decoy.expected, "a timed batch")
+        except ChildFailure as error:
+            if all(mine.tobytes() == old.tobytes() for mine, old in zip(results, verified)):
+                raise ChildFailure(
+                    outcome.RESULT_REPLAY, "a timed output is that of an earlier, similar input"
+                ) from error
+            raise
+        for operand, old in zip(self.case.outputs, verified):
+            self._put(arena, operand, decoy.slot, old)
 
-    def _choose_slots(self, role: str) -> List[int]:
+    def _choose_slots(self, role: str) -> list[int]:
         if (role, self.case.outputs[0].name) not in self._verified:
             return []  # the first batch of a role is held to the oracle as a whole
         return sorted(self._secret.choice(self.count, size=min(DECOYS, self.count // 2), replace=False).tolist())
@@ -162,7 +169,7 @@ class Pool:
     def _tensor(self, operand: Operand, raw: Any) -> Any:
         return raw[: operand.nbytes].view(operand.dtype).reshape(operand.shape)
 
-    def _parts(self, operand: Operand, table: Any) -> List[Tuple[int, int, int]]:
+    def _parts(self, operand: Operand, table: Any) -> list[tuple[int, int, int]]:
         """Arena offset, address and length of the two pieces of a rotation."""
         region = self.layout.regions[operand.name]
         base, stride = int(table.ctypes.data), region.stride

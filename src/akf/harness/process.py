@@ -18,7 +18,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, NoReturn, Optional
 
 from . import outcome
 from .memory import Arena, SealedFile
@@ -47,7 +47,7 @@ class Confinement:
     """How children are shut in."""
 
     isolation: str
-    limits: Dict[str, Any]
+    limits: dict[str, Any]
     cpu: Optional[int] = None
     spin_ns: int = 0
 
@@ -64,9 +64,9 @@ class Mapping:
     path: str
 
 
-def children_of(pid: int) -> List[int]:
+def children_of(pid: int) -> list[int]:
     """Direct children, from the kernel's own list."""
-    found: List[int] = []
+    found: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - a hot path
             text = Path(f"/proc/{pid}/task/{task}/children").read_text(encoding="ascii")
@@ -76,9 +76,9 @@ def children_of(pid: int) -> List[int]:
     return found
 
 
-def descendants(pid: int) -> List[int]:
+def descendants(pid: int) -> list[int]:
     """Children, their children, and so on."""
-    found: List[int] = []
+    found: list[int] = []
     queue = [pid]
     while queue:
         for child in children_of(queue.pop()):
@@ -100,9 +100,9 @@ class Child:
         self._spin = socket.MSG_DONTWAIT if confinement.spin_ns else 0
         self._log_fd = os.memfd_create("log", os.MFD_CLOEXEC)
         self._failed: Optional[ChildFailure] = None
-        self._stopped: List[int] = []
+        self._stopped: list[int] = []
         self.log = ""
-        self.facts: Dict[str, Any] = {}
+        self.facts: dict[str, Any] = {}
         self.pid = 0
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = mine
@@ -155,7 +155,7 @@ class Child:
             self._fail(outcome.ISOLATION_UNAVAILABLE, "the kernel does not list the child's inner process")
         return inner[0]
 
-    def ask(self, operation: bytes, value: Dict[str, Any]) -> Any:
+    def ask(self, operation: bytes, value: dict[str, Any]) -> Any:
         """A command whose answer is JSON."""
         nonce = self._begin()
         self._send(nonce + operation + json.dumps(value).encode())
@@ -163,9 +163,9 @@ class Child:
         try:
             return json.loads(answer)
         except ValueError:
-            return self._fail(outcome.RESULT_FORGED, "an answer that is not JSON")
+            self._fail(outcome.RESULT_FORGED, "an answer that is not JSON")
 
-    def run(self, first: int, count: int) -> Tuple[int, int]:
+    def run(self, first: int, count: int) -> tuple[int, int]:
         """Launch and time. Returns the parent's nanoseconds and the child's own, untrusted figure."""
         nonce = self._begin()
         packet = nonce + b"R" + struct.pack("<QQ", first, count)
@@ -177,7 +177,7 @@ class Child:
         try:
             done, begun, ended = struct.unpack("<qqq", body)
         except struct.error:
-            return self._fail(outcome.RESULT_FORGED, "an answer of another size")
+            self._fail(outcome.RESULT_FORGED, "an answer of another size")
         if done != count:
             self._fail(outcome.RESULT_FORGED, f"{done} launches done, {count} asked for")
         return elapsed, ended - begun
@@ -201,7 +201,7 @@ class Child:
             _kill(pid, signal.SIGCONT)
         self._stopped = []
 
-    def maps(self) -> List[Mapping]:
+    def maps(self) -> list[Mapping]:
         """What the process maps, from the kernel."""
         found = []
         for line in Path(f"/proc/{self.pid}/maps").read_text(encoding="utf-8", errors="replace").splitlines():
@@ -311,7 +311,7 @@ class Child:
         known = number in set(signal.Signals)
         self._fail(outcome.CHILD_CRASHED, signal.Signals(number).name if known else f"signal {number}")
 
-    def _fail(self, code: str, detail: str) -> Any:
+    def _fail(self, code: str, detail: str) -> NoReturn:
         self._failed = ChildFailure(code, detail)
         raise self._failed
 

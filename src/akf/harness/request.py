@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Optional
 
 from .outcome import HarnessError
 
@@ -26,9 +26,9 @@ class Operand:
 
     name: str
     dtype: str
-    shape: Tuple[int, ...]
+    shape: tuple[int, ...]
     access: str
-    distribution: Dict[str, Any] = field(default_factory=dict)
+    distribution: dict[str, Any] = field(default_factory=dict)
     misalign: int = 0
 
     @property
@@ -46,18 +46,18 @@ class Case:
 
     id: str
     seed: bytes
-    attributes: Dict[str, Any]
-    operands: Tuple[Operand, ...]
-    calls: Dict[str, List[Dict[str, Any]]]
+    attributes: dict[str, Any]
+    operands: tuple[Operand, ...]
+    calls: dict[str, list[dict[str, Any]]]
     control: bool = True
 
     @property
-    def inputs(self) -> Tuple[Operand, ...]:
+    def inputs(self) -> tuple[Operand, ...]:
         """Operands that the kernel reads."""
         return tuple(operand for operand in self.operands if operand.access != "out")
 
     @property
-    def outputs(self) -> Tuple[Operand, ...]:
+    def outputs(self) -> tuple[Operand, ...]:
         """Operands that the kernel writes."""
         return tuple(operand for operand in self.operands if operand.access != "in")
 
@@ -80,9 +80,9 @@ class Plan:
     pairs: int
     blocks: int
     batches: int
-    launches: Dict[str, int]
+    launches: dict[str, int]
     round_trip_ns: int
-    runs: Tuple[str, ...]
+    runs: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,16 @@ class Request:
     """A parsed request."""
 
     reference: str
-    tolerances: Dict[str, Dict[str, float]]
+    tolerances: dict[str, dict[str, float]]
     baseline_factor: float
     baseline_floor: float
     determinism: str
     repeats: int
     isolation: str
-    limits: Dict[str, Any]
-    artifacts: Dict[str, Artifact]
-    cases: Tuple[Case, ...]
-    rows: Tuple[Case, ...]
+    limits: dict[str, Any]
+    artifacts: dict[str, Artifact]
+    cases: tuple[Case, ...]
+    rows: tuple[Case, ...]
     plan: Optional[Plan]
 
 
@@ -188,7 +188,7 @@ def _case(value: Any, where: str) -> Case:
     return case
 
 
-def _plan(value: Any, rows: Tuple[Case, ...]) -> Plan:
+def _plan(value: Any, rows: tuple[Case, ...]) -> Plan:
     reader = _Reader(value, "/plan")
     batches = reader.count("batches")
     if batches % 2 == 0:

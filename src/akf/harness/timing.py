@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Optional
 
 from . import outcome
 from .bench import Bench
@@ -26,6 +27,7 @@ from .request import Case
 ROUND_TRIPS = 301
 BATCH_ROUND_TRIPS = 110
 SHORTEST_BATCH_NS = 500_000
+UNKNOWN_CANDIDATE = 2  # calibrated on the baseline alone: room for a candidate that is faster
 FIRST_LAUNCHES = 16
 MISMATCH_SHARE = 4
 MISMATCH_FLOOR_ROUND_TRIPS = 4
@@ -50,7 +52,7 @@ class Tally:
 
     batches: int = 0
     mismatches: int = 0
-    spans: List[Span] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
 
 
 def round_trip(child: Child) -> int:
@@ -77,6 +79,8 @@ def _bind(child: Child, pool: Pool, role: str) -> None:
 
 def _launches_for(case: Case, bench: Bench, nanoseconds: float, trip: int) -> int:
     span = max(BATCH_ROUND_TRIPS * trip, SHORTEST_BATCH_NS)
+    if "candidate" not in bench.request.artifacts:
+        span *= UNKNOWN_CANDIDATE
     wanted = int(span / nanoseconds) + 1
     budget = int(bench.request.limits["output_bytes_per_row"])
     outputs = sum(operand.nbytes for operand in case.outputs)
@@ -104,12 +108,12 @@ def _probe(bench: Bench, role: str, case: Case, count: int) -> tuple[int, float]
         arena.close()
 
 
-def calibrate(bench: Bench) -> Dict[str, Any]:
+def calibrate(bench: Bench) -> dict[str, Any]:
     """K per row, so that the faster side's batch is at least 100 round trips; bounded by memory."""
     check = Check()
-    launches: Dict[str, int] = {}
-    figures: List[Dict[str, Any]] = []
-    trips: List[int] = []
+    launches: dict[str, int] = {}
+    figures: list[dict[str, Any]] = []
+    trips: list[int] = []
     roles = [role for role in ("baseline", "candidate") if role in bench.request.artifacts]
     for row in bench.request.rows:
         count = FIRST_LAUNCHES
@@ -131,8 +135,8 @@ def calibrate(bench: Bench) -> Dict[str, Any]:
 
 
 def _calibrated(
-    bench: Bench, check: Check, launches: Dict[str, int], trip: int, figures: List[Dict[str, Any]]
-) -> Dict[str, Any]:
+    bench: Bench, check: Check, launches: dict[str, int], trip: int, figures: list[dict[str, Any]]
+) -> dict[str, Any]:
     facts = {"launches": launches, "round_trip_ns": trip, "rows": [row.id for row in bench.request.rows]}
     return {"checks": {"calibration": check}, "facts": facts, "side": {"calibration": figures}}
 
@@ -147,7 +151,7 @@ def _blame(check: Check, role: str, error: ChildFailure, where: str) -> None:
 class _Run:
     """One A/A or A/B run."""
 
-    def __init__(self, bench: Bench, name: str, pools: Dict[str, Pool]) -> None:
+    def __init__(self, bench: Bench, name: str, pools: dict[str, Pool]) -> None:
         plan = bench.request.plan
         if plan is None:
             raise HarnessError("REQUEST_INVALID", "measure needs /plan", 2)
@@ -157,7 +161,7 @@ class _Run:
         self._pools = pools
         self._roles = {"A": "baseline", "B": "candidate" if name == "ab" else "baseline"}
         self.check = Check()
-        self.samples: List[Dict[str, Any]] = []
+        self.samples: list[dict[str, Any]] = []
         self.tallies = {"A": Tally(), "B": Tally()}
 
     def take(self) -> None:
@@ -168,10 +172,10 @@ class _Run:
                 break
         self._settle(len(samples))
 
-    def _pair(self, samples: Sequence[Dict[str, Any]]) -> bool:
+    def _pair(self, samples: Sequence[dict[str, Any]]) -> bool:
         size = max(pool.layout.size for pool in self._pools.values())
         arenas = {side: Arena(size) for side in ("A", "B")}
-        children: Dict[str, Child] = {}
+        children: dict[str, Child] = {}
         side = "A"
         where = samples[0]["id"]
         try:
@@ -192,7 +196,7 @@ class _Run:
                 arena.close()
         return True
 
-    def _segment(self, child: Child, arena: Arena, sample: Dict[str, Any], bound: Dict[str, str]) -> None:
+    def _segment(self, child: Child, arena: Arena, sample: dict[str, Any], bound: dict[str, str]) -> None:
         side = sample["side"]
         role, pool = self._roles[side], self._pools[sample["row"]]
         if bound[side] != sample["row"]:
@@ -218,12 +222,15 @@ class _Run:
                 "planned": planned_count,
                 "taken": len(self.samples),
                 "batches": {side: tally.batches for side, tally in self.tallies.items()},
+                "shortest_batch_ns": {
+                    side: min((span.parent for span in tally.spans), default=0) for side, tally in self.tallies.items()
+                },
                 "mismatches": {side: tally.mismatches for side, tally in self.tallies.items()},
             }
         )
         self.check.settle()
 
-    def diagnostics(self) -> Dict[str, Any]:
+    def diagnostics(self) -> dict[str, Any]:
         """How far the child's own spans are from the parent's clock: not evidence."""
         return {
             side: {
@@ -234,7 +241,7 @@ class _Run:
         }
 
 
-def measure(bench: Bench) -> Dict[str, Any]:
+def measure(bench: Bench) -> dict[str, Any]:
     """Take the planned samples of A/A, A/B or both."""
     plan = bench.request.plan
     if plan is None:
@@ -242,9 +249,9 @@ def measure(bench: Bench) -> Dict[str, Any]:
     if "ab" in plan.runs and "candidate" not in bench.request.artifacts:
         raise HarnessError("REQUEST_INVALID", "an A/B run needs the artifact candidate", 2)
     pools = {row.id: Pool(bench, row, plan.launches[row.id]) for row in bench.request.rows}
-    checks: Dict[str, Check] = {}
-    samples: Dict[str, Any] = {}
-    side: Dict[str, Any] = {}
+    checks: dict[str, Check] = {}
+    samples: dict[str, Any] = {}
+    side: dict[str, Any] = {}
     for name in plan.runs:
         clock = time.perf_counter()
         run = _Run(bench, name, pools)
