@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _STRING = re.compile(f'"({BODY})"')
-_ESCAPE = re.compile(
-    r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL
-)
+_ESCAPE = re.compile(r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _LONE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
 _WORD = re.compile(r"true|false|null|-?(?:NaN|Infinity)")
-_AFTER_NUMBER = frozenset(" \t\n\r,]}:")
+_GOES_ON = re.compile(r"[0-9A-Za-z_.+-]")
 _SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS = {"true": True, "false": False, "null": None}
 _LONGEST_INTEGER = len(str(-MAX_SAFE_INTEGER))
@@ -111,9 +109,7 @@ class Scanner:
             )
         return value
 
-    def report(
-        self, code: str, offset: int, message: str, *, pointer: str | None = None, **fields: Any
-    ) -> None:
+    def report(self, code: str, offset: int, message: str, *, pointer: str | None = None, **fields: Any) -> None:
         """Add a problem at `offset`; the list is cut at `MAX_PROBLEMS`."""
         line, column = self.lines.at(offset)
         where = self._pointer() if pointer is None else pointer
@@ -196,9 +192,7 @@ class Scanner:
     def _key(self, pos: int, *, after_comma: bool) -> int:
         if self.text[pos : pos + 1] != '"':
             self._path[-1:] = []
-            self._fail(
-                pos, "a key in double quotes" + ("" if after_comma else " or }"), after_comma=after_comma
-            )
+            self._fail(pos, "a key in double quotes" + ("" if after_comma else " or }"), after_comma=after_comma)
         key, after = self._string(pos)
         self._path[-1] = key
         seen = self._seen[-1]
@@ -240,7 +234,7 @@ class Scanner:
         if number is None:
             self._fail(pos, "a value")
         end = number.end()
-        if end < len(self.text) and self.text[end] not in _AFTER_NUMBER:
+        if _GOES_ON.match(self.text, end):
             self._stop(broken_number(self.text, pos))
         return self._number(number, pos), end
 
