@@ -42,6 +42,8 @@ def facts_of(value: Mapping[str, Any]) -> dict[str, str | int]:
     if value["kind"] not in {"Candidate", "Plan", "Gate"}:
         return {}
     parents = {parent["kind"]: parent["id"] for parent in value["parents"]}
+    if value["kind"] == "Candidate":
+        return {"task": parents["Task"], "source_digest": value["source_digest"]}
     facts: dict[str, str | int] = {
         "task": parents["Task"],
         "candidate": parents["Candidate"],

@@ -49,7 +49,7 @@ def membership_problems(campaign: Document, suite: Document) -> list[Problem]:
     found = []
 
     def differs(pointer: str, mine: Any, theirs: Any, what: str) -> None:
-        if mine != theirs:
+        if _conflict(mine, theirs):
             message = f"{what} differs from the Suite's"
             found.append(at(campaign, pointer, "AKF-M010", message, expected=theirs, found=mine))
 
@@ -82,6 +82,13 @@ def membership_problems(campaign: Document, suite: Document) -> list[Problem]:
         message = f"lane {mine['lane']!r} is not a lane of the Suite"
         found.append(at(campaign, "/lane", "AKF-M011", message, expected=whole["lanes"], found=mine["lane"]))
     return [*found, *_kpis(campaign, whole)]
+
+
+def _conflict(mine: Any, theirs: Any) -> bool:
+    """Whether two statements contradict each other; a placeholder contradicts nothing."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        return any(_conflict(mine.get(name), theirs.get(name)) for name in mine.keys() | theirs.keys())
+    return mine is not None and theirs is not None and mine != theirs
 
 
 def _kpis(campaign: Document, suite: dict[str, Any]) -> list[Problem]:
@@ -158,7 +165,7 @@ def _capabilities(document: Document, platform: str) -> list[Problem]:
             ("toolkit", capability["toolkit"], environment["toolkit"]),
         )
         for name, mine, theirs in pairs:
-            if mine != theirs:
+            if _conflict(mine, theirs):
                 message = f"capability tuple {index}: `{name}` differs from the environment's, so it could never be met"
                 found.append(at(document, f"{pointer}/{name}", "AKF-M015", message, expected=theirs, found=mine))
         for place, size in enumerate(capability["shape"]):

@@ -179,9 +179,21 @@ def _load(path: Path, kind: str, problems: list[Problem]) -> Document | None:
 def _blockers(document: Document) -> list[Blocker]:
     value = document.value
     found = blockers(schema(value["kind"]), value, document.file)
-    if value["kind"] == "Campaign" and value["trust"]["mode"] == "unsigned":
-        return [blocker for blocker in found if blocker["pointer"] != "/trust/keys"]
-    return found
+    if value["kind"] != "Campaign":
+        return found
+    open_now = {blocker["pointer"] for blocker in found}
+    return [blocker for blocker in found if not _said_elsewhere(blocker["pointer"], value, open_now)]
+
+
+def _said_elsewhere(pointer: str, campaign: dict[str, Any], open_now: set[str]) -> bool:
+    """A capability tuple repeats the environment's SoC and toolkit; an unsigned Campaign pins no keys."""
+    if pointer == "/trust/keys":
+        return bool(campaign["trust"]["mode"] == "unsigned")
+    _, place, *rest = pointer.split("/")
+    if place != "capabilities":
+        return False
+    same = "/environment/soc/name" if rest[1:] == ["soc"] else "/environment/" + "/".join(rest[1:])
+    return same in open_now
 
 
 def _ordered(problems: list[Problem]) -> tuple[Problem, ...]:

@@ -3,6 +3,7 @@
 Invariants:
 - A placeholder is a `null` on a field whose schema carries `x-akf-fill`; any other `null` is a statement.
 - One blocker per fact, ordered by file and pointer: the same input gives the same bytes.
+- The command can be run as it stands: it names the file and the pointer; on platform `host` one command fills it all.
 """
 
 from __future__ import annotations
@@ -13,14 +14,20 @@ from typing import Any
 Blocker = dict[str, Any]
 
 
-def blockers(schema: dict[str, Any], value: Any, file: str) -> list[Blocker]:
+def blockers(schema: dict[str, Any], value: dict[str, Any], file: str) -> list[Blocker]:
     """Blockers of one document: `{file, pointer, expected, command}` each."""
-    definitions = schema.get("$defs", {})
+    host = value.get("platform") == "host"
     found = [
-        {"file": file, "pointer": pointer, "expected": expected, "command": command}
-        for pointer, expected, command in _walk(schema, value, "", definitions)
+        {"file": file, "pointer": pointer, "expected": expected, "command": _command(command, file, pointer, host=host)}
+        for pointer, expected, command in _walk(schema, value, "", schema.get("$defs", {}))
     ]
     return sorted(found, key=lambda blocker: blocker["pointer"])
+
+
+def _command(template: str, file: str, pointer: str, *, host: bool) -> str:
+    if host and "--set" not in template:
+        template = "akf fill CAMPAIGN --host"
+    return template.replace("CAMPAIGN", file).replace("FILE", file).replace("POINTER", pointer)
 
 
 def _walk(

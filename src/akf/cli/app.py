@@ -1,0 +1,274 @@
+"""The commands and their options; each loads what it needs when it runs."""
+
+# ruff: noqa: PLC0415 - commands import lazily, so that starting is cheap
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from akf.cli.result import FORMATS, Result, Settings
+
+app = typer.Typer(
+    name="akf",
+    help="Ascend Kernel Forge: freeze what is measured, build and measure by trusted programs, judge by rule.",
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+)
+keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None, no_args_is_help=True)
+app.add_typer(keys_app, name="keys")
+
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, made by init-run.")]
+CandidateArgument = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Id of a submitted candidate.")]
+KeysOption = Annotated[
+    Path | None,
+    typer.Option("--keys", metavar="FOLDER", help="Folder of the role keys [AKF_KEYS, ~/.config/akf/keys]."),
+]
+ReadyOption = Annotated[bool, typer.Option("--require-ready", help="Exit 10 unless the result is ready.")]
+
+
+def command() -> typer.core.TyperGroup:
+    """The click command behind the app."""
+    return typer.main.get_command(app)  # type: ignore[return-value]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from akf import __version__
+
+        typer.echo(f"akf {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    human: Annotated[bool, typer.Option("--human", help="A table for people instead of JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status answers.")] = False,
+    form: Annotated[str, typer.Option("--format", metavar="|".join(FORMATS), help="Format of the answer.")] = "json",
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options for the output; they may stand anywhere on the command line."""
+    del version
+    if form not in FORMATS:
+        raise typer.BadParameter(f"{form!r} is not one of {', '.join(FORMATS)}.", param_hint="--format")
+    settings = context.obj if isinstance(context.obj, Settings) else Settings()
+    settings.format = "human" if human else form
+    settings.quiet = quiet
+
+
+@app.command("validate-suite")
+def validate_suite(
+    suite: Annotated[Path, typer.Argument(metavar="SUITE", help="Suite file.")], require_ready: ReadyOption = False
+) -> Result:
+    """Check a Suite and the Campaigns of its arms: structure, meaning, readiness."""
+    from akf.cli.commands.validate import suite as run
+
+    return run(suite, require_ready)
+
+
+@app.command("validate-campaign")
+def validate_campaign(
+    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Campaign file.")],
+    require_ready: ReadyOption = False,
+) -> Result:
+    """Check a Campaign with its Suite, Workload and Capture."""
+    from akf.cli.commands.validate import campaign as run
+
+    return run(campaign, require_ready)
+
+
+@app.command("validate")
+def validate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any artifact.")],
+    kind: Annotated[str | None, typer.Option("--kind", help="Kind that it must be.")] = None,
+) -> Result:
+    """Check one artifact against the schema of its kind."""
+    from akf.cli.commands.validate import artifact as run
+
+    return run(file, kind)
+
+
+@app.command("init-run")
+def init_run(
+    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Ready Campaign file.")],
+    runs_root: Annotated[Path, typer.Option("--runs-root", metavar="FOLDER", help="Folder of all runs.")] = Path(
+        "runs"
+    ),
+    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="Name of the run.")] = None,
+    keys: KeysOption = None,
+) -> Result:
+    """Freeze Suite, Campaign, Workload and Capture as a new run."""
+    from akf.cli.commands.run import init as run
+
+    return run(campaign, runs_root, run_id, keys)
+
+
+@app.command("fill")
+def fill(
+    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Draft Campaign, or a Suite with --set.")],
+    host: Annotated[bool, typer.Option("--host", help="Fill in this machine's facts and a measured Capture.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FOLDER", help="New folder for the filled Suite.")
+    ] = None,
+    keys: KeysOption = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="POINTER=VALUE", help="Fill one placeholder; VALUE is JSON or text."),
+    ] = None,
+) -> Result:
+    """Fill a draft's placeholders into a new folder; the draft is not changed."""
+    from akf.cli.commands.fill import fill as run
+
+    return run(campaign, host, out, keys, values or [])
+
+
+@app.command("open-task")
+def open_task(
+    run: RunArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="task.json of a Task folder.")],
+    keys: KeysOption = None,
+) -> Result:
+    """Put a Task under a run."""
+    from akf.cli.commands.run import open_task as answer
+
+    return answer(run, file, keys)
+
+
+@app.command("submit")
+def submit(
+    run: RunArgument,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="candidate.json and src/, as AGENTS.md says.")],
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try the same sources once more after a blocked or incomparable gate.")
+    ] = False,
+    keys: KeysOption = None,
+) -> Result:
+    """Make a Candidate of an agent's folder."""
+    from akf.cli.commands.run import submit as answer
+
+    return answer(run, folder, retry, keys)
+
+
+@app.command("intake")
+def intake(run: RunArgument, keys: KeysOption = None) -> Result:
+    """Submit everything that waits in a run's inbox."""
+    from akf.cli.commands.run import intake as answer
+
+    return answer(run, keys)
+
+
+@app.command("build")
+def build(run: RunArgument, candidate: CandidateArgument, keys: KeysOption = None) -> Result:
+    """Build a Candidate by its route."""
+    from akf.cli.commands.run import build as answer
+
+    return answer(run, candidate, keys)
+
+
+@app.command("evaluate")
+def evaluate(
+    run: RunArgument,
+    candidate: CandidateArgument,
+    gate: Annotated[str, typer.Option("--gate", metavar="GATE", help="environment or operator.")] = "operator",
+    plan: Annotated[bool, typer.Option("--plan", help="Print time, cost and detectable effect; run nothing.")] = False,
+    keys: KeysOption = None,
+) -> Result:
+    """Measure one gate of a Candidate."""
+    from akf.cli.commands.run import evaluate as answer
+
+    return answer(run, candidate, gate, plan, keys)
+
+
+@app.command("judge")
+def judge(
+    run: RunArgument,
+    gates: Annotated[Path, typer.Argument(metavar="GATES", help="RUN/attempts/CANDIDATE/gates.")],
+    recheck: Annotated[
+        bool, typer.Option("--recheck", help="Recompute an existing Decision and compare; writes nothing.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the Decision that would be made; writes nothing.")
+    ] = False,
+    require: Annotated[
+        str | None, typer.Option("--require", metavar="VERDICT", help="Exit 10 unless this is the verdict.")
+    ] = None,
+    keys: KeysOption = None,
+) -> Result:
+    """Judge a Candidate's gates by the decision table."""
+    from akf.cli.commands.judge import judge as answer
+
+    return answer(run, gates, recheck, dry_run, require, keys)
+
+
+@app.command("audit")
+def audit(
+    run: RunArgument,
+    trust: Annotated[
+        Path | None, typer.Option("--trust", metavar="FILE", help="Trust root from outside the run.")
+    ] = None,
+    clean: Annotated[bool, typer.Option("--clean", help="Remove what interrupted commands left behind.")] = False,
+) -> Result:
+    """Re-derive every digest, parent, signature and ledger link offline."""
+    from akf.cli.commands.judge import audit as answer
+
+    return answer(run, trust, clean)
+
+
+@app.command("status")
+def status(run: RunArgument) -> Result:
+    """Say where a run stands: tasks, attempts, gates, decisions, what is pending."""
+    from akf.cli.commands.run import status as answer
+
+    return answer(run)
+
+
+@keys_app.command("init")
+def keys_init(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help="Where to make them [AKF_KEYS, ~/.config/akf/keys].")
+    ] = None,
+) -> Result:
+    """Make a key pair for every role, and the trust root that pins them."""
+    from akf.cli.commands.keys import init as answer
+
+    return answer(folder)
+
+
+@app.command("schema")
+def schema(
+    kind: Annotated[
+        str | None, typer.Argument(metavar="KIND", help="Kind to print; all kinds are listed without one.")
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option("--export", metavar="FOLDER", help="Write all schemas to a new folder.")
+    ] = None,
+) -> Result:
+    """List, print or export the JSON schemas of the artifacts."""
+    from akf.cli.commands.reference import schema as answer
+
+    return answer(kind, export)
+
+
+@app.command("explain")
+def explain(code: Annotated[str, typer.Argument(metavar="CODE", help="AKF-S012, or a reason code.")]) -> Result:
+    """Explain a problem or reason code: the rule, why it exists, a failing and a passing example."""
+    from akf.cli.commands.reference import explain as answer
+
+    return answer(code)
+
+
+@app.command("demo")
+def demo(
+    folder: Annotated[
+        Path | None, typer.Option("--folder", metavar="FOLDER", help="Empty folder to work in [akf-demo].")
+    ] = None,
+) -> Result:
+    """Run the whole line on this machine: from source files to Decisions."""
+    from akf.cli.commands.demo import demo as answer
+
+    return answer(folder)

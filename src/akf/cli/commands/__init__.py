@@ -1,0 +1,1 @@
+"""What each command does: arguments to calls, results to documents."""

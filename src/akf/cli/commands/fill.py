@@ -1,0 +1,49 @@
+"""`fill`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from akf.cli.commands.run import folder_of_keys
+from akf.cli.result import Result
+from akf.contracts.documents import load
+from akf.contracts.problems import UsageError
+from akf.contracts.shipped import shipped
+
+
+def fill(campaign: Path, host: bool, out: Path | None, keys: Path | None, values: list[str]) -> Result:
+    """Fill a draft by this machine's facts, or by hand."""
+    if host == bool(values):
+        raise UsageError.of("AKF-U004", "say either --host or --set POINTER=VALUE", hint="see: akf fill --help")
+    if values:
+        from akf.frameworks.fill import set_values  # noqa: PLC0415
+
+        target = out or campaign.with_name(f"{campaign.stem}.filled.json")
+        return Result(set_values(campaign, values, target))
+    return Result(_host(campaign, out, keys))
+
+
+def _host(campaign: Path, out: Path | None, keys: Path | None) -> dict[str, Any]:
+    from akf.evaluate.baseline import measure_baseline  # noqa: PLC0415
+    from akf.frameworks.fill import fill_host  # noqa: PLC0415
+    from akf.frameworks.host_reference import Baseline  # noqa: PLC0415
+    from akf.trust.keys import init_keys, pinned  # noqa: PLC0415
+
+    draft = load(campaign, "Campaign").value
+    where = folder_of_keys(keys)
+    made = False
+    public = None
+    if draft["trust"]["mode"] == "signed":
+        made = not (where / "trust.json").exists()
+        public = init_keys(where) if made else pinned(load(where / "trust.json", "TrustRoot").value["keys"])
+    task = orjson.loads((shipped("examples") / "tasks" / "rmsnorm" / "task.json").read_bytes())
+    task["reference"]["text"] = (shipped("examples") / "tasks" / "rmsnorm" / "reference.py").read_text(encoding="utf-8")
+
+    def measure(campaign: dict[str, Any], _workload: dict[str, Any], baseline: Baseline) -> Any:
+        return measure_baseline(task, campaign, baseline)
+
+    folder = out or Path(f"{draft['suite']['id']}-ready")
+    return {**fill_host(campaign, folder, public, measure), "keys": str(where), "keys_created": made}

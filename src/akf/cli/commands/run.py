@@ -1,0 +1,89 @@
+"""Commands that move a run forward, one step each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from akf.cli.result import Result
+from akf.trust.keys import default_directory
+
+
+def folder_of_keys(keys: Path | None) -> Path:
+    """The keys' folder: as named, or the user's."""
+    return keys if keys is not None else default_directory()
+
+
+def init(campaign: Path, runs_root: Path, run_id: str | None, keys: Path | None) -> Result:
+    """Make a run."""
+    from akf.store.snapshot import init_run  # noqa: PLC0415
+
+    run = init_run(campaign, runs_root, folder_of_keys(keys), run_id)
+    return Result({"run": run.name, "path": str(run)})
+
+
+def open_task(run: Path, file: Path, keys: Path | None) -> Result:
+    """Put a Task under a run."""
+    from akf.opportunity.tasks import open_task as step  # noqa: PLC0415
+
+    task = step(run, file, folder_of_keys(keys))
+    return Result(
+        {"task": task["id"], "path": str(run / "tasks" / f"{task['id']}.json"), "opportunity": task["opportunity"]}
+    )
+
+
+def submit(run: Path, folder: Path, retry: bool, keys: Path | None) -> Result:
+    """Make a Candidate of a folder."""
+    from akf.candidates import submit as step  # noqa: PLC0415
+
+    candidate = step(run, folder, folder_of_keys(keys), retry=retry)
+    path = run / "attempts" / candidate["id"]
+    return Result({"candidate": candidate["id"], "path": str(path), "source_digest": candidate["source_digest"]})
+
+
+def intake(run: Path, keys: Path | None) -> Result:
+    """Submit what waits in the inbox; the status is the worst of them."""
+    from akf.candidates import intake as step  # noqa: PLC0415
+
+    results = step(run, folder_of_keys(keys))
+    problems = [problem for entry in results for problem in entry["problems"]]
+    submissions = [{name: entry[name] for name in ("name", "candidate", "status")} for entry in results]
+    return Result(
+        {"submissions": submissions, "problems": problems}, max((entry["status"] for entry in results), default=0)
+    )
+
+
+def build(run: Path, candidate: str, keys: Path | None) -> Result:
+    """Build a Candidate."""
+    from akf.build import build as step  # noqa: PLC0415
+
+    value = step(run, candidate, folder_of_keys(keys))
+    return Result(
+        {
+            "candidate": candidate,
+            "outcome": value["outcome"],
+            "stage": value["stage"],
+            "reasons": value.get("reasons", []),
+            "reproducible": value.get("reproduction", {}).get("reproducible"),
+            "outputs": value["outputs"],
+        }
+    )
+
+
+def evaluate(run: Path, candidate: str, gate: str, plan: bool, keys: Path | None) -> Result:
+    """Measure a gate; 0 whenever it could answer, 6 when blocked."""
+    from akf.contracts.problems import BlockedError  # noqa: PLC0415
+    from akf.evaluate import evaluate as step  # noqa: PLC0415
+    from akf.evaluate import preview  # noqa: PLC0415
+
+    if plan:
+        return Result(preview(run, candidate, gate))
+    value = step(run, candidate, gate, folder_of_keys(keys))
+    document = {"candidate": candidate, "gate": gate, "gate_status": value["status"], "checks": value["checks"]}
+    return Result(document, BlockedError.exit_code if value["status"] == "blocked" else 0)
+
+
+def status(run: Path) -> Result:
+    """Where a run stands."""
+    from akf.store.overview import overview  # noqa: PLC0415
+
+    return Result(overview(run))

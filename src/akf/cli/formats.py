@@ -1,0 +1,107 @@
+"""`--human` and `--format github|sarif`: the same content as the JSON document, for people and for CI.
+
+Invariants:
+- Every problem of the document is in every format.
+- No character of a file reaches the terminal unescaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from akf import __version__
+from akf.contracts.text import printable
+
+_GITHUB = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_GITHUB_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LONGEST_CELL = 100
+
+
+def render(document: dict[str, Any], name: str) -> str:
+    """The document in one of the formats `human`, `github`, `sarif`."""
+    if name == "github":
+        return "".join(f"{line}\n" for line in _github(document))
+    if name == "sarif":
+        return orjson.dumps(_sarif(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    return "".join(f"{line}\n" for line in _human(document))
+
+
+def _github(document: dict[str, Any]) -> Iterator[str]:
+    for problem in document.get("problems", ()):
+        fields = {"file": problem["file"], "line": problem["line"], "col": problem["column"], "title": problem["code"]}
+        where = ",".join(f"{k}={str(v).translate(_GITHUB_PROPERTY)}" for k, v in fields.items() if v is not None)
+        yield f"::error {where}::{printable(_sentence(problem)).translate(_GITHUB)}"
+    for blocker in document.get("blockers", ()):
+        where = f"file={blocker['file'].translate(_GITHUB_PROPERTY)},title=blocker"
+        text = f"{blocker['pointer']}: {blocker['expected']} Fill it with: {blocker['command']}"
+        yield f"::warning {where}::{printable(text).translate(_GITHUB)}"
+
+
+def _sarif(document: dict[str, Any]) -> dict[str, Any]:
+    problems = document.get("problems", ())
+    results = []
+    for problem in problems:
+        result: dict[str, Any] = {
+            "ruleId": problem["code"], "level": "error", "message": {"text": printable(_sentence(problem))},
+        }  # fmt: skip
+        if problem["file"] is not None:
+            place: dict[str, Any] = {"artifactLocation": {"uri": problem["file"]}}
+            if problem["line"] is not None:
+                place["region"] = {"startLine": problem["line"], "startColumn": problem["column"] or 1}
+            result["locations"] = [{"physicalLocation": place}]
+        results.append(result)
+    rules = [{"id": code} for code in sorted({problem["code"] for problem in problems})]
+    driver = {"name": "akf", "version": __version__, "rules": rules}
+    return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def _sentence(problem: dict[str, Any]) -> str:
+    return f"{problem['message']} ({problem['hint']})" if problem["hint"] else str(problem["message"])
+
+
+def _human(document: dict[str, Any]) -> Iterator[str]:
+    """Scalars first, then every list as a table, problems last."""
+    for name, value in document.items():
+        if not isinstance(value, list | dict) and value is not None:
+            yield f"{_words(name)}: {_cell(value)}"
+    for name, value in document.items():
+        if name == "problems" or not value:
+            continue
+        if isinstance(value, dict):
+            yield f"{_words(name)}:"
+            yield from (f"  {_words(key)}: {_cell(item)}" for key, item in value.items())
+        elif isinstance(value, list):
+            yield f"{_words(name)}:"
+            yield from _table(value)
+    for problem in document.get("problems", ()):
+        where = ":".join(printable(str(problem[key])) for key in ("file", "line", "column") if problem[key] is not None)
+        yield f"{where + ': ' if where else ''}{problem['code']} {printable(_sentence(problem))}"
+
+
+def _table(rows: list[Any]) -> Iterator[str]:
+    if not all(isinstance(row, dict) for row in rows):
+        yield from (f"  {_cell(row)}" for row in rows)
+        return
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [[_words(name) for name in names], *([_cell(row.get(name)) for name in names] for row in rows)]
+    widths = [max(len(line[index]) for line in cells) for index in range(len(names))]
+    for line in cells:
+        yield "  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _words(name: str) -> str:
+    return printable(name.replace("_", " "))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    shown = printable(text)
+    return shown if len(shown) <= _LONGEST_CELL else shown[: _LONGEST_CELL - 1] + "…"

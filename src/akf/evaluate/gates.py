@@ -1,0 +1,169 @@
+"""`evaluate`: one gate of one Candidate, planned, measured, published.
+
+Invariants:
+- The plan is signed and in the ledger before the Build's objects are opened; its ids are the only ones measured.
+- Gates are made in order; a gate after one that did not pass is refused, and a decided attempt is closed.
+- A plan without its gate is an interrupted evaluation: it is resumed with the same secret, and the ledger says so.
+- Raw samples stand beside the gate before the gate appears.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from akf.contracts.canonical import digest
+from akf.contracts.gates import GATES, fold
+from akf.contracts.loader import parse
+from akf.contracts.problems import ConflictError, PreconditionError
+from akf.evaluate import environment, operator
+from akf.evaluate.program import pack
+from akf.evaluate.request import Objects
+from akf.evaluate.secrets import committed_secret, secret_digest, secret_for
+from akf.evaluate.subject import Subject
+from akf.frameworks import host_reference
+from akf.store import layout, ledger
+from akf.store.publish import StagedFolder, make_folder
+from akf.store.run import Run, ref, signer_for
+
+MEASURED_HERE = ("environment", "operator")
+
+
+def evaluate(run_path: Path, candidate: str, gate: str, keys: Path) -> dict[str, Any]:
+    """Measure one gate, and the environment gate before it when it is missing; returns the Gate.
+
+    Raises:
+        PreconditionError: nothing is built, an earlier gate did not pass, or the attempt is decided.
+        ConflictError: the gate exists.
+        BlockedError: the machine cannot do it.
+    """
+    _known(gate)
+    run = Run.open(run_path)
+    with run.locked():
+        _open(run, candidate, gate)
+        subject = Subject.read(run, candidate)
+        earlier = GATES[: GATES.index(gate)]
+        for name in [each for each in earlier if each in MEASURED_HERE]:
+            value = _existing(run, candidate, name) or _measure(run, subject, name, keys)
+            if value["status"] != "pass":
+                message = f"the {name} gate of {candidate!r} is {value['status']}, so the {gate} gate is not measured"
+                hint = "see its checks; after blocked or incomparable: akf submit --retry"
+                raise PreconditionError.of("AKF-P113", message, found=value["status"], hint=hint)
+        return _measure(run, subject, gate, keys)
+
+
+def preview(run_path: Path, candidate: str, gate: str) -> dict[str, Any]:
+    """What the gate would measure, in which time, and what it could detect; runs nothing."""
+    _known(gate)
+    run = Run.open(run_path)
+    subject = Subject.read(run, candidate)
+    if gate == "environment":
+        return {"candidate": candidate, "gate": gate, "estimate": {"wall_s": environment.ESTIMATE_S}}
+    return {"candidate": candidate, "gate": gate, **operator.preview(run, subject)}
+
+
+def _known(gate: str) -> None:
+    if gate not in GATES:
+        raise PreconditionError.of("AKF-P112", f"there is no gate {gate!r}", expected=list(GATES), found=gate)
+    if gate not in MEASURED_HERE:
+        message = f"this version measures {', '.join(MEASURED_HERE)}; the {gate} gate stays missing"
+        raise PreconditionError.of("AKF-P112", message, expected=list(MEASURED_HERE), found=gate)
+
+
+def _open(run: Run, candidate: str, gate: str) -> None:
+    if not layout.candidate(run.path, candidate).is_file():
+        message = f"the run has no Candidate {candidate!r}"
+        raise PreconditionError.of("AKF-P109", message, hint="submit it first: akf submit RUN FOLDER")
+    if layout.decision(run.path, candidate).exists():
+        message = f"{candidate!r} is decided; its evidence is closed"
+        raise PreconditionError.of("AKF-P114", message, hint="preview with `akf judge --dry-run` before deciding")
+    if layout.gate(run.path, candidate, gate).exists():
+        message = f"{candidate!r} has its {gate} gate already; a source gets one gate of each kind"
+        raise ConflictError.of("AKF-C105", message, hint="after blocked or incomparable: akf submit --retry")
+
+
+def _existing(run: Run, candidate: str, gate: str) -> dict[str, Any] | None:
+    relative = f"attempts/{candidate}/gates/{gate}.json"
+    return run.load(relative).value if (run.path / relative).exists() else None
+
+
+def _measure(run: Run, subject: Subject, gate: str, keys: Path) -> dict[str, Any]:
+    """Plan, measure and publish one gate."""
+    signer = signer_for(run, "evaluator", keys)
+    module = environment if gate == "environment" else operator
+    candidate = subject.candidate["id"]
+    plan_path, gate_path = f"attempts/{candidate}/plan/{gate}.json", f"attempts/{candidate}/gates/{gate}.json"
+    nonce = parse(run.read("run.json"), "run.json").value["nonce"]
+    with tempfile.TemporaryDirectory(prefix="akf-evaluate-") as scratch:
+        work = Path(scratch)
+        program = pack(work)
+        baseline = host_reference.build_baseline(work)
+        resumes = 0
+        if (run.path / plan_path).exists():
+            plan = run.load(plan_path).value
+            secret = committed_secret(nonce, candidate, gate, plan["secret_digest"])
+            facts = {"task": subject.task["id"], "candidate": candidate, "gate": gate}
+            ledger.append(run.path, "resume", plan_path, digest(run.read(plan_path)), facts)
+        else:
+            secret = secret_for(nonce, candidate, gate)
+            plan = {
+                "kind": "Plan",
+                "schema_version": 1,
+                "id": gate,
+                "gate": gate,
+                "parents": subject.parents,
+                "secret_digest": secret_digest(secret),
+                "harness_digest": program.digest,
+                "tries_before": _tries(run, subject.task["id"]),
+                **module.plan(run, subject, Objects(baseline, None, None), program, work),
+            }
+            run.record(plan_path, plan, signer)
+        resumes = sum(line.event == "resume" and line.path == plan_path for line in run.lines())
+        objects = Objects(baseline, layout.build_outputs(run.path, candidate), subject.build)
+        found = module.measure(run, subject, objects, program, work, plan, secret)
+    value = {
+        "kind": "Gate",
+        "schema_version": 1,
+        "id": gate,
+        "gate": gate,
+        "parents": [*subject.parents, ref(plan, run.read(plan_path))],
+        "identity": subject.identity(host_reference.environment(baseline), baseline.digest),
+        "isolation": found.isolation,
+        "evidence": "measured",
+        "status": fold([check["outcome"] for check in found.checks]),
+        "checks": found.checks,
+        "samples": _sample_files(plan, found.files, f"attempts/{candidate}/samples/{gate}", found.shared),
+        "secret": secret.hex(),
+        "harness_digest": program.digest,
+        "hypothesis": "unobserved",
+        "resumes": resumes,
+    }
+    if found.files:
+        folder = layout.samples(run.path, candidate, gate)
+        make_folder(folder.parent)
+        with StagedFolder(folder, orphan_of=run.path / gate_path) as stage:
+            for name, data in sorted(found.files.items()):
+                stage.write(name, data)
+    run.record(gate_path, value, signer)
+    return value
+
+
+def _tries(run: Run, task: str) -> int:
+    return sum(
+        line.event in {"plan", "resume"} and line.facts.get("task") == task and line.facts.get("gate") == "operator"
+        for line in run.lines()
+    )
+
+
+def _sample_files(
+    plan: dict[str, Any], files: dict[str, bytes], folder: str, shared: dict[str, bytes]
+) -> list[dict[str, Any]]:
+    """The gate's sample files: its own, and an A/A file of an earlier gate where the plan names one."""
+    by_path = {each["path"]: each["id"] for each in plan.get("measurements", ())}
+    found = {**{f"{folder}/{name}": data for name, data in files.items()}, **shared}
+    entries = []
+    for path, data in sorted(found.items()):
+        entry = {"path": path, "digest": digest(data), "bytes": len(data)}
+        entries.append({"measurement": by_path[path], **entry} if path in by_path else entry)
+    return entries
