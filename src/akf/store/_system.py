@@ -39,6 +39,7 @@ _REFUSALS = {
         "look at the kernel log (dmesg) and check the disk",
     ),
     errno.ENOENT: ("AKF-F106", "a folder on the way does not exist", "create the folder first"),
+    errno.EEXIST: ("AKF-F106", "something else is in the way", "choose another path"),
     errno.ENOTDIR: ("AKF-F106", "a part of the path is not a folder", "choose another path"),
 }
 _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTTY})

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from akf.contracts.canonical import canonical_bytes, digest, parse_canonical
 from akf.contracts.limits import MAX_SAFE_INTEGER
 from akf.contracts.problems import AkfError, IntegrityError
-from akf.store._system import storage
+from akf.store._system import DIRECTORY, storage
 from akf.store.layout import LEDGER
 
 EVENTS = frozenset({"run", "task", "candidate", "build", "plan", "resume", "gate", "decision"})
@@ -142,6 +142,8 @@ def append(run: Path, event: str, path: str, artifact: str, facts: Facts | None 
             _cut(descriptor, size)
             try:
                 _write_and_flush(descriptor, data)
+                if seq == 0:
+                    _flush_folder(run)
             except OSError:
                 with suppress(OSError):
                     os.ftruncate(descriptor, size)
@@ -191,6 +193,14 @@ def _write_and_flush(descriptor: int, data: bytes) -> None:
     while view:
         view = view[os.write(descriptor, view) :]
     os.fsync(descriptor)
+
+
+def _flush_folder(run: Path) -> None:
+    folder = os.open(run, DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _parse(raw: bytes, number: int | None) -> Line:

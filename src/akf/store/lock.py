@@ -18,6 +18,7 @@ from typing import Self
 import orjson
 
 from akf.contracts.problems import ConflictError
+from akf.contracts.text import printable
 from akf.store._system import alive, process_start, storage
 
 LOCK = ".lock"
@@ -82,7 +83,7 @@ class RunLock:
 def _sign(descriptor: int) -> None:
     """Write who holds the lock; on a full disk the lock holds all the same."""
     pid = os.getpid()
-    owner = {"command": " ".join(sys.argv)[: _OWNER_BYTES // 8], "pid": pid, "start": process_start(pid)}
+    owner = {"command": printable(" ".join(sys.argv))[: _OWNER_BYTES // 8], "pid": pid, "start": process_start(pid)}
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, orjson.dumps(owner), 0)
@@ -93,7 +94,7 @@ def _locked(path: Path, descriptor: int) -> ConflictError:
     with suppress(OSError, ValueError, TypeError, KeyError):
         owner = orjson.loads(os.pread(descriptor, _OWNER_BYTES, 0))
         if alive(int(owner["pid"]), int(owner["start"])):
-            holder = f"process {int(owner['pid'])} ({ascii(owner['command'])[1:-1]})"
+            holder = f"process {int(owner['pid'])} ({printable(owner['command'])})"
     return ConflictError.of(
         "AKF-C103",
         f"{path.parent} is in use by {holder}",

@@ -100,14 +100,20 @@ def settle(path: Path, root: Path | None = None) -> None:
 
 def make_folder(path: Path, *, mode: int = 0o755) -> None:
     """Create a folder and its missing parents, each durable before the next; an existing one is fine."""
-    missing = []
-    while not path.is_dir():
-        missing.append(path)
-        path = path.parent
-    for folder in reversed(missing):
-        with storage(folder, "create"):
-            with suppress(FileExistsError):
+    with storage(path, "create"):
+        missing = []
+        folder = path
+        while not folder.is_dir():
+            missing.append(folder)
+            folder = folder.parent
+        with suppress(PermissionError):  # not ours; where a crash left it unflushed, it is ours
+            _flush(folder.parent)
+        for folder in reversed(missing):
+            try:
                 os.mkdir(folder, mode)  # noqa: PTH102 - the kill harness counts the calls of `os`
+            except FileExistsError:
+                if not folder.is_dir():
+                    raise
             _flush(folder.parent)
 
 

@@ -156,11 +156,7 @@ def _open(envelope_bytes: bytes, about: _About) -> _Opened:
         raise about.malformed("signatures is not a list")
     if len(signatures) != 1:
         raise IntegrityError(
-            [
-                about.problem(
-                    "AKF-T003", "it must hold exactly one signature", expected=1, found=len(signatures)
-                )
-            ]
+            [about.problem("AKF-T003", "it must hold exactly one signature", expected=1, found=len(signatures))]
         )
     entry = signatures[0]
     if not isinstance(entry, dict) or entry.keys() != {"keyid", "sig"} or not isinstance(entry["keyid"], str):
@@ -181,9 +177,7 @@ def _decode(text: Any, field: str, about: _About) -> bytes:
     return data
 
 
-def _signature_problems(
-    opened: _Opened, role: str, keys: Mapping[str, PublicKey], about: _About
-) -> list[Problem]:
+def _signature_problems(opened: _Opened, role: str, keys: Mapping[str, PublicKey], about: _About) -> list[Problem]:
     payload, key_id, signature = opened
     key = keys.get(role)
     if key is None or key.key_id != key_id:

@@ -209,9 +209,7 @@ def _refuse_existing(directory: Path) -> None:
     if TRUST_FILE in present:
         hint = "use these keys, or choose another folder with --keys or AKF_KEYS"
     else:
-        hint = (
-            f"the set is unfinished: no {TRUST_FILE}; move these files away if nothing was signed with them"
-        )
+        hint = f"the set is unfinished: no {TRUST_FILE}; move these files away if nothing was signed with them"
     raise ConflictError.of(
         "AKF-T013",
         f"{directory} holds keys already; nothing was changed",
