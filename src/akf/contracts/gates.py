@@ -19,7 +19,7 @@ _ENVIRONMENT = {
     "host": ("identity", "baseline_health"),
 }
 _FIXED = {
-    "operator": ("correctness", "isfinite", "hit_proof"),
+    "operator": ("sensitivity", "correctness", "isfinite", "hit_proof", "timing"),
     "model": ("accuracy_smoke", "hit_proof", "graph", "peak_hbm"),
     "serving": ("hit_proof", "error_rate", "peak_hbm", "kv_capacity", "max_concurrency", "stability"),
     "reproduction": ("load", "hit_proof", "replay", "cleanup"),

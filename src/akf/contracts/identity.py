@@ -66,11 +66,20 @@ def capability_of(campaign: dict[str, Any], task: dict[str, Any], route: str) ->
 
 
 def _covers(capability: dict[str, Any], task: dict[str, Any]) -> bool:
-    """Whether the tuple's shape covers the main operand over the Task's whole domain."""
+    """Whether the tuple's shape covers the main operand over the Task's whole domain, and every row lies inside it."""
     operand = task["abi"]["operands"][0]
     if operand["dtype"] != capability["dtype"] or len(operand["shape"]) != len(capability["shape"]):
         return False
+    sizes = [size for each in task["abi"]["operands"] for size in each["shape"] if isinstance(size, dict)]
+    if not all(_inside(row["symbols"], size) for row in task["rows"] for size in sizes):
+        return False
     return all(_within(mine, theirs) for mine, theirs in zip(operand["shape"], capability["shape"], strict=True))
+
+
+def _inside(symbols: dict[str, int], size: dict[str, Any]) -> bool:
+    """Whether a row gives this symbol, and a size of its domain."""
+    found = symbols.get(size["sym"])
+    return found is not None and size["min"] <= found <= size["max"] and found % size["multiple_of"] == 0
 
 
 def _within(mine: int | dict[str, Any], theirs: int | dict[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from akf.judge.evidence import Evidence, read
 from akf.judge.table import VERDICTS, Reason, fired, pairs_to_decide, weakest_isolation
 
 RULES_VERSION = 1
+LONGEST_TEXT = 4096
 
 
 def decide(files: Mapping[str, bytes], candidate: str) -> dict[str, Any]:
@@ -58,7 +59,8 @@ def decide(files: Mapping[str, bytes], candidate: str) -> dict[str, Any]:
 
 
 def _reason(reason: Reason) -> dict[str, Any]:
-    value = {"row": reason.row, "code": reason.code, "gate": reason.gate, "check": reason.check, "text": reason.text}
+    value = {"row": reason.row, "code": reason.code, "gate": reason.gate, "check": reason.check}
+    value["text"] = reason.text if len(reason.text) <= LONGEST_TEXT else reason.text[: LONGEST_TEXT - 1] + "\u2026"
     return {name: item for name, item in value.items() if item is not None}
 
 
@@ -121,13 +123,20 @@ def _missing(evidence: Evidence, gates: tuple[JudgedGate, ...], reasons: list[Re
 
 
 def _envelope(evidence: Evidence, gates: tuple[JudgedGate, ...]) -> dict[str, Any]:
-    """The largest sub-domain that passes: the rows whose own check holds."""
+    """The largest sub-domain that passes: the rows inside the Candidate's own domain whose check holds."""
     campaign, task = evidence.campaign, evidence.task
     passed = {
         check.check for gate in gates for check in gate.checks if gate.gate == "operator" and check.outcome == "pass"
     }
     sound = {"correctness", "isfinite", "hit_proof"} <= passed
-    rows = [row for row in task["rows"] if sound and f"row:{row['id']}" in passed]
+    claimed = evidence.candidate["claim"].get("domain") or {}
+    rows = [
+        row
+        for row in task["rows"]
+        if sound
+        and f"row:{row['id']}" in passed
+        and all(low <= row["symbols"].get(symbol, 0) <= high for symbol, (low, high) in claimed.items())
+    ]
     return {
         "op": task["op"],
         "rows": [{"id": row["id"], "symbols": row["symbols"], "attributes": row["attributes"]} for row in rows],

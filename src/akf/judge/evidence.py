@@ -2,16 +2,19 @@
 
 Invariants, in the order in which they are checked:
 - The five root artifacts verify and agree with the Run; the ledger's chain holds from the Run's digest on.
-- Task, Candidate, Build, Plans and Gates of the attempt verify, and each is in the ledger with these bytes.
-- A gate that the ledger names is there; a file in `gates/` that is no gate of the ledger is refused.
-- A gate stands after its plan in the ledger, reveals the plan's secret, and ran the planned harness.
-- Source files, build outputs and sample files are exactly those that the artifacts name, byte for byte.
-- The ledger is read up to the last gate line of the attempt: what comes later is no input.
+- Task, Candidate, Build, Plans and Gates of the attempt verify, are about one Task, and each has its line.
+- `akf.judge.lines`: what the ledger says of the attempt is what its artifacts say, in the order of their making.
+- A file in `gates/` that is no gate of the ledger is refused.
+- A gate reveals the secret that its plan committed to, in a digest that no other plan has, and ran the planned harness.
+- Source files, build outputs and sample files are exactly those that the artifacts name, each named once.
+- A sample file of another attempt is A/A only, and that attempt's own gate of the same kind and Task stands behind it.
+- The ledger is read up to the last gate line of the attempt: a plan or a line that comes later is no input.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -19,11 +22,20 @@ from akf.contracts.canonical import digest
 from akf.contracts.gates import GATES
 from akf.contracts.problems import AkfError, IntegrityError, Problem
 from akf.contracts.tree import tree_digest
+from akf.judge.lines import line_problems, prefix
 from akf.store import layout, ledger
-from akf.store.verify import Trust, verify
+from akf.store.verify import Trust, tries, verify
 
 Artifact = dict[str, Any]
 ROOT = ("suite.json", "campaign.json", "workload.json", "capture.json", "run.json")
+_SAMPLES = re.compile(rf"attempts/([a-z0-9][a-z0-9._-]{{0,62}})/samples/({'|'.join(GATES)})/[^/]+\.jsonl")
+
+
+class Lender(NamedTuple):
+    """The gate of another attempt whose A/A samples a gate of this one uses, with its plan."""
+
+    gate: Artifact
+    plan: Artifact
 
 
 class Evidence(NamedTuple):
@@ -40,17 +52,13 @@ class Evidence(NamedTuple):
     build: Artifact | None
     plans: Mapping[str, Artifact]
     gates: Mapping[str, Artifact]
+    lenders: Mapping[str, Lender]
     lines: tuple[ledger.Line, ...]
 
     @property
     def tries(self) -> int:
         """k: evaluations of this Task that were started up to here."""
-        return sum(
-            line.event in {"plan", "resume"}
-            and line.facts.get("task") == self.task["id"]
-            and line.facts.get("gate") == "operator"
-            for line in self.lines
-        )
+        return tries(self.lines, self.task["id"])
 
     def reference(self, path: str, value: Artifact) -> dict[str, str]:
         """A parent reference to one of the files."""
@@ -78,18 +86,22 @@ def read(files: Mapping[str, bytes], candidate: str) -> Evidence:
     if lines is None or f"{base}/candidate.json" not in found:
         _missing(f"{base}/candidate.json", found, problems)
         raise IntegrityError(problems)
-    task_id = next(ref["id"] for ref in found[f"{base}/candidate.json"]["parents"] if ref["kind"] == "Task")
+    task_id = task_of(found[f"{base}/candidate.json"])
     task = _try(lambda: verify(f"tasks/{task_id}.json", files, trust), problems)
     if task is not None:
         found[f"tasks/{task_id}.json"] = task.value
-    prefix = _prefix(lines, base)
-    problems += _entries(prefix, files, found, base)
+    mine = {path: value for path, value in found.items() if path not in ROOT}
+    upto = prefix(lines, base)
+    problems += _tasks(mine, task_id)
+    problems += line_problems(lines, files, mine, base)
     problems += _sources(files, found, base)
     problems += _outputs(files, found, base)
-    problems += _secrets(found, base)
+    problems += _secrets(found, base, lines)
     problems += _samples(files, found, base)
+    lenders = _lenders(files, found, base, upto, trust, problems)
     if problems or task is None:
         raise IntegrityError(problems)
+    known = {line.path for line in upto}
     return Evidence(
         files=files,
         run=found["run.json"],
@@ -99,11 +111,17 @@ def read(files: Mapping[str, bytes], candidate: str) -> Evidence:
         capture=found["capture.json"],
         task=task.value,
         candidate=found[f"{base}/candidate.json"],
-        build=found.get(f"{base}/build.json"),
-        plans=_by_gate(found, f"{base}/plan"),
-        gates=_by_gate(found, f"{base}/gates"),
-        lines=prefix,
+        build=found.get(f"{base}/build.json") if f"{base}/build.json" in known else None,
+        plans=_by_gate(found, f"{base}/plan", known),
+        gates=_by_gate(found, f"{base}/gates", known),
+        lenders=lenders,
+        lines=upto,
     )
+
+
+def task_of(value: Artifact) -> str:
+    """Id of the Task that an artifact names as its parent."""
+    return next(str(ref["id"]) for ref in value["parents"] if ref["kind"] == "Task")
 
 
 def _trust(files: Mapping[str, bytes]) -> Trust:
@@ -115,19 +133,23 @@ def _trust(files: Mapping[str, bytes]) -> Trust:
 
 def _attempt_paths(files: Mapping[str, bytes], base: str) -> list[str]:
     own = [path for path in files if path.startswith(f"{base}/") and layout.place(path) is not None]
-    return sorted(path for path in own if not path.endswith("/decision.json"))
+    return sorted(path for path in own if path != f"{base}/decision.json")
 
 
-def _by_gate(found: Mapping[str, Artifact], folder: str) -> dict[str, Artifact]:
-    return {gate: found[f"{folder}/{gate}.json"] for gate in GATES if f"{folder}/{gate}.json" in found}
+def _by_gate(found: Mapping[str, Artifact], folder: str, known: set[str]) -> dict[str, Artifact]:
+    paths = {gate: f"{folder}/{gate}.json" for gate in GATES}
+    return {gate: found[path] for gate, path in paths.items() if path in found and path in known}
 
 
-def _prefix(lines: tuple[ledger.Line, ...], base: str) -> tuple[ledger.Line, ...]:
-    """The ledger up to the last gate line of the attempt, or else up to its last line before a decision."""
-    mine = [line for line in lines if line.path.startswith(f"{base}/") and line.event != "decision"]
-    gates = [line for line in mine if line.event == "gate"]
-    last = (gates or mine or list(lines[:1]))[-1]
-    return lines[: last.seq + 1]
+def _tasks(mine: Mapping[str, Artifact], task: str) -> list[Problem]:
+    """Everything in the attempt is about the Candidate's Task."""
+    found = []
+    for path, value in sorted(mine.items()):
+        kinds = {ref["kind"] for ref in value["parents"]}
+        if "Task" in kinds and task_of(value) != task:
+            message = f"{path} is about another Task than its Candidate"
+            found.append(_problem("AKF-I204", message, path, expected=task, found=task_of(value)))
+    return found
 
 
 def _strays(files: Mapping[str, bytes], base: str) -> list[Problem]:
@@ -143,81 +165,85 @@ def _strays(files: Mapping[str, bytes], base: str) -> list[Problem]:
     return found
 
 
-def _entries(
-    lines: Iterable[ledger.Line], files: Mapping[str, bytes], found: Mapping[str, Artifact], base: str
-) -> list[Problem]:
-    """Every artifact has one line with these bytes, every line of the attempt its artifact, plans before gates."""
-    problems = []
-    seen: dict[str, ledger.Line] = {}
-    for line in lines:
-        if line.event == "resume":
-            continue
-        if line.path in seen:
-            problems.append(_problem("AKF-I209", f"the ledger names {line.path} twice", "ledger.jsonl"))
-        seen[line.path] = line
-        mine = line.path.startswith(f"{base}/") and line.event != "decision"
-        if mine and line.path not in files:
-            problems.append(_problem("AKF-I202", f"{line.path} is missing; the ledger names it", line.path))
-        if line.event == "gate" and line.path.replace("/gates/", "/plan/") not in seen:
-            problems.append(_problem("AKF-I207", f"{line.path} was never planned", line.path))
-    for path in sorted(found):
-        if path in ROOT:
-            continue
-        entry = seen.get(path)
-        if entry is None:
-            problems.append(_problem("AKF-I210", f"{path} has no line in the ledger", path))
-        elif entry.digest != digest(files[path]):
-            message = f"{path} has other bytes than the ledger names"
-            problems.append(_problem("AKF-I211", message, path, expected=entry.digest, found=digest(files[path])))
-    return problems
-
-
 def _sources(files: Mapping[str, bytes], found: Mapping[str, Artifact], base: str) -> list[Problem]:
-    candidate = found[f"{base}/candidate.json"]
-    named = {f"{base}/source/{each['path']}": each["digest"] for each in candidate["sources"]}
-    problems = _exactly(files, named, f"{base}/source/")
+    path = f"{base}/candidate.json"
+    candidate = found[path]
+    problems = _exactly(files, candidate["sources"], f"{base}/source/", path)
     if (
         tree_digest((each["path"], each["executable"], each["digest"]) for each in candidate["sources"])
         != candidate["source_digest"]
     ):
-        problems.append(
-            _problem("AKF-I212", "source_digest does not follow from the source files", f"{base}/candidate.json")
-        )
+        problems.append(_problem("AKF-I212", "source_digest does not follow from the source files", path))
     return problems
 
 
 def _outputs(files: Mapping[str, bytes], found: Mapping[str, Artifact], base: str) -> list[Problem]:
     build = found.get(f"{base}/build.json")
-    if build is None:
-        return []
-    return _exactly(
-        files, {f"{base}/build/{each['path']}": each["digest"] for each in build["outputs"]}, f"{base}/build/"
-    )
+    return [] if build is None else _exactly(files, build["outputs"], f"{base}/build/", f"{base}/build.json")
 
 
 def _samples(files: Mapping[str, bytes], found: Mapping[str, Artifact], base: str) -> list[Problem]:
     problems = []
     for gate in GATES:
-        value = found.get(f"{base}/gates/{gate}.json")
-        if value is None:
+        path = f"{base}/gates/{gate}.json"
+        value, plan = found.get(path), found.get(f"{base}/plan/{gate}.json")
+        if value is None or plan is None:
             continue
-        named = {each["path"]: each["digest"] for each in value.get("samples", ())}
-        problems += _exactly(files, named, f"{base}/samples/{gate}/")
-        plan = found.get(f"{base}/plan/{gate}.json", {})
-        purposes = {each["path"]: each["purpose"] for each in plan.get("measurements", ())}
-        for path in named:
-            shared = purposes.get(path) == "aa" and path.startswith("attempts/") and path.endswith(".jsonl")
-            if not path.startswith(f"{base}/samples/{gate}/") and not shared:
-                problems.append(
-                    _problem("AKF-I213", f"{path} is no sample file of this gate", f"{base}/gates/{gate}.json")
-                )
+        folder = f"{base}/samples/{gate}/"
+        own = [each for each in value.get("samples", ()) if each["path"].startswith(folder)]
+        problems += _exactly(files, [{**each, "path": each["path"][len(folder) :]} for each in own], folder, path)
+        foreign = [each["path"] for each in value.get("samples", ()) if not each["path"].startswith(folder)]
+        for name in foreign:
+            purposes = {each["purpose"] for each in plan.get("measurements", ()) if each["path"] == name}
+            if purposes != {"aa"} or foreign.count(name) > 1 or not _SAMPLES.fullmatch(name):
+                problems.append(_problem("AKF-I213", f"{name} is no sample file of this gate", path))
     return problems
 
 
-def _secrets(found: Mapping[str, Artifact], base: str) -> list[Problem]:
+def _lenders(
+    files: Mapping[str, bytes],
+    found: Mapping[str, Artifact],
+    base: str,
+    lines: tuple[ledger.Line, ...],
+    trust: Trust,
+    problems: list[Problem],
+) -> dict[str, Lender]:
+    """The gates of other attempts behind A/A sample files that this attempt shares."""
+    lenders = {}
+    for gate in GATES:
+        value = found.get(f"{base}/gates/{gate}.json")
+        for each in value.get("samples", ()) if value else ():
+            match = _SAMPLES.fullmatch(each["path"])
+            if match is None or each["path"].startswith(f"{base}/samples/{gate}/"):
+                continue
+            owner, plan = (f"attempts/{match[1]}/{folder}/{match[2]}.json" for folder in ("gates", "plan"))
+            both = [_try(lambda path=path: verify(path, files, trust), problems) for path in (owner, plan)]
+            if None in both:
+                continue
+            lender = Lender(*(document.value for document in both))
+            before = {line.path: line.digest for line in lines}
+            holds = (
+                match[2] == gate
+                and task_of(lender.gate) == task_of(found[f"{base}/candidate.json"])
+                and all(before.get(path) == digest(files[path]) for path in (owner, plan))
+                and (each["path"], each["digest"]) in {(s["path"], s["digest"]) for s in lender.gate["samples"]}
+                and digest(files.get(each["path"], b"")) == each["digest"]
+            )
+            if not holds:
+                message = f"{each['path']} is not the A/A of a {gate} gate of this Task that the ledger holds"
+                problems.append(_problem("AKF-I213", message, f"{base}/gates/{gate}.json"))
+            lenders[each["path"]] = lender
+    return lenders
+
+
+def _secrets(found: Mapping[str, Artifact], base: str, lines: Iterable[ledger.Line]) -> list[Problem]:
     problems = []
+    committed = [line.facts.get("secret_digest") for line in lines if line.event == "plan"]
     for gate in GATES:
         value, plan = found.get(f"{base}/gates/{gate}.json"), found.get(f"{base}/plan/{gate}.json")
+        if plan is not None and committed.count(plan["secret_digest"]) > 1:
+            message = f"{base}/plan/{gate}.json commits to a secret that another plan committed to"
+            problems.append(_problem("AKF-I214", message, f"{base}/plan/{gate}.json"))
         if value is None or plan is None:
             continue
         path = f"{base}/gates/{gate}.json"
@@ -230,16 +256,24 @@ def _secrets(found: Mapping[str, Artifact], base: str) -> list[Problem]:
     return problems
 
 
-def _exactly(files: Mapping[str, bytes], named: Mapping[str, str], folder: str) -> list[Problem]:
-    """The named files are there with these bytes, and nothing else stands in the folder."""
+def _exactly(
+    files: Mapping[str, bytes], named: Iterable[Mapping[str, Any]], folder: str, artifact: str
+) -> list[Problem]:
+    """The named files are there with these bytes, each named once, and nothing else stands in the folder."""
     problems = []
-    for path, wanted in sorted(named.items()):
-        if path not in files:
+    seen: set[str] = set()
+    for each in named:
+        path = folder + each["path"]
+        data = files.get(path)
+        if path in seen:
+            problems.append(_problem("AKF-I213", f"{artifact} names {path} twice", artifact))
+        elif data is None:
             problems.append(_problem("AKF-I202", f"{path} is missing", path))
-        elif digest(files[path]) != wanted:
+        elif digest(data) != each["digest"] or len(data) != each["bytes"]:
             message = f"{path} has other bytes than its artifact names"
-            problems.append(_problem("AKF-I211", message, path, expected=wanted, found=digest(files[path])))
-    strays = sorted(path for path in files if path.startswith(folder) and path not in named)
+            problems.append(_problem("AKF-I211", message, path, expected=each["digest"], found=digest(data)))
+        seen.add(path)
+    strays = sorted(path for path in files if path.startswith(folder) and path not in seen)
     return [*problems, *(_problem("AKF-I208", f"{path} is named by no artifact", path) for path in strays)]
 
 

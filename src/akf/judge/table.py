@@ -2,6 +2,7 @@
 
 Invariants:
 - Rows are tried in order; the first that matches decides. Every row that matches is reported, the deciding one first.
+- Every required check that does not pass makes a row match, so that only evidence can lead to the last row.
 - Only a gate whose identity holds can reject; an unknown never promotes: what is not shown is missing.
 - `promotable` needs all six gates.
 """
@@ -19,6 +20,8 @@ VERDICTS = {
     1: "rejected", 2: "incomparable", 3: "blocked", 4: "inventory", 5: "incomplete", 6: "inventory", 7: "promotable",
 }  # fmt: skip
 STRENGTH = ("none", "uid", "container", "userns", "bwrap")
+SERVICE = ("model", "serving")
+ANSWERED = frozenset({"pass", "fail", "incomparable", "blocked"})
 
 
 class Reason(NamedTuple):
@@ -38,8 +41,9 @@ def fired(evidence: Evidence, gates: Sequence[JudgedGate]) -> list[Reason]:
         *_with_outcome(gates, "incomparable", 2),
         *_with_outcome(gates, "blocked", 3),
         *_inventory(evidence, gates),
-        *_incomplete(gates),
     ]
+    said = {(reason.gate, reason.check) for reason in reasons}
+    reasons += [reason for reason in _incomplete(gates) if (reason.gate, reason.check) not in said]
     if not any(reason.row in {2, 3, 5} for reason in reasons):
         reasons += _forbidden(evidence)
     if not reasons:
@@ -59,10 +63,10 @@ def _failed(gates: Sequence[JudgedGate]) -> Iterator[Reason]:
     for gate in gates:
         for check in gate.checks:
             if check.outcome == "fail":
-                code = check.codes[0] if check.codes else "LOSS_SHOWN" if check.recomputed else "CHECK_FAILED"
+                code = check.codes[0] if check.codes else "CHECK_FAILED"
                 yield Reason(1, code, _sentence(check), gate.gate, check.check)
-            elif check.outcome == "no_gain" and gate.gate == "operator":
-                yield Reason(1, "NO_LOCAL_GAIN", _sentence(check), gate.gate, check.check)
+            elif _excluded(check) and gate.gate == "operator":
+                yield Reason(1, check.codes[0], _sentence(check), gate.gate, check.check)
 
 
 def _with_outcome(gates: Sequence[JudgedGate], outcome: str, row: int) -> Iterator[Reason]:
@@ -79,6 +83,11 @@ def _with_outcome(gates: Sequence[JudgedGate], outcome: str, row: int) -> Iterat
                 yield Reason(row, code, _sentence(check), gate.gate, check.check)
 
 
+def _excluded(check: Judged) -> bool:
+    """Whether a gain that this gate must show is excluded by its data."""
+    return check.required and check.outcome == "no_gain" and check.check.startswith("gain:")
+
+
 def _inventory(evidence: Evidence, gates: Sequence[JudgedGate]) -> Iterator[Reason]:
     operator = next(gate for gate in gates if gate.gate == "operator")
     holds = operator.present and all(check.outcome == "pass" for check in operator.checks if check.required)
@@ -86,21 +95,28 @@ def _inventory(evidence: Evidence, gates: Sequence[JudgedGate]) -> Iterator[Reas
         return
     for gate in gates:
         for check in gate.checks:
-            if gate.gate in {"model", "serving"} and check.check.startswith("gain:") and check.outcome == "no_gain":
-                yield Reason(4, "NO_SERVICE_GAIN", _sentence(check), gate.gate, check.check)
+            if _excluded(check) and gate.gate in SERVICE:
+                yield Reason(4, check.codes[0], _sentence(check), gate.gate, check.check)
     yield from _ceiling(evidence, operator)
 
 
 def _ceiling(evidence: Evidence, operator: JudgedGate) -> Iterator[Reason]:
     """The bound of the whole service, recomputed with the speed-up that was measured."""
     opportunity = evidence.task["opportunity"]
-    gains = [check for check in operator.checks if check.check.startswith("gain:") and check.interval]
+    gains = [
+        check.interval.high
+        for check in operator.checks
+        if check.required and check.check.startswith("gain:") and check.interval
+    ]
     wanted = [
-        rule["threshold_ratio"] for rule in evidence.campaign["acceptance"]["gains"] if rule["gate"] != "operator"
+        rule["threshold_ratio"]
+        for rule in evidence.campaign["acceptance"]["gains"]
+        if rule["gate"] != "operator" and rule["threshold_ratio"] is not None
     ]
     if opportunity is None or not gains or not wanted:
         return
-    share, speedup = opportunity["share_high_ratio"], max(check.interval.high for check in gains if check.interval)
+    share = min(opportunity["share_high_ratio"], 1)
+    speedup = max(gains)
     bound = 1 / ((1 - share) + share / speedup)
     if bound - 1 < min(wanted):
         text = f"With share {share:.4f} and speed-up {speedup:.4f} the service can gain {bound - 1:.4f} at most."
@@ -113,7 +129,7 @@ def _incomplete(gates: Sequence[JudgedGate]) -> Iterator[Reason]:
             yield Reason(5, "GATE_MISSING", f"The {gate.gate} gate is missing.", gate.gate)
             continue
         for check in gate.checks:
-            if check.required and check.outcome in {"not_run", "inconclusive", "no_gain"}:
+            if check.required and check.outcome not in ANSWERED:
                 code = check.codes[0] if check.codes else check.outcome.upper()
                 yield Reason(5, code, _sentence(check), gate.gate, check.check)
 
@@ -125,7 +141,8 @@ def _forbidden(evidence: Evidence) -> Iterator[Reason]:
     grounds = []
     if campaign["trust"]["mode"] == "unsigned":
         grounds.append("the run is unsigned")
-    if evidence.candidate["claim"]["abi"] == "python" and not campaign["promotion"]["python_abi"]:
+    python = "python" in {evidence.candidate["claim"]["abi"], evidence.task["abi"]["kind"]}
+    if python and not campaign["promotion"]["python_abi"]:
         grounds.append("the Campaign does not promote candidates of the python ABI")
     if evidence.task["opportunity"] is None:
         grounds.append("no triage stands behind the Task")
@@ -136,11 +153,15 @@ def _forbidden(evidence: Evidence) -> Iterator[Reason]:
 
 
 def pairs_to_decide(evidence: Evidence, check: Judged) -> int | None:
-    """How many pairs would probably decide an inconclusive check; None when it cannot be told."""
-    if check.outcome != "inconclusive" or len(check.ratios) < 2 or check.limit is None:  # noqa: PLR2004
+    """How many pairs would probably decide a check that is not decided; None when it cannot be told."""
+    if check.outcome not in {"inconclusive", "not_run"} or len(check.ratios) < 2 or check.limit is None:  # noqa: PLR2004
         return None
     limit = check.limit if check.check.startswith("gain:") else -check.limit
-    found = stats.pairs_to_decide(check.ratios, limit, evidence.campaign["acceptance"]["confidence"], stats.MAX_PAIRS)
+    confidence, tries = evidence.campaign["acceptance"]["confidence"], 1
+    if check.gate == "reproduction":
+        tries = max(evidence.tries, 1)
+    paid = 1 - 2 * stats.claim_error(confidence, tries)
+    found = stats.pairs_to_decide(check.ratios, limit, paid, stats.MAX_PAIRS)
     return found if found is not None and found > len(check.ratios) else None
 
 

@@ -3,20 +3,24 @@
 Invariants, in the order in which they are checked:
 - Its bytes are canonical and satisfy the schema of the kind that its place demands.
 - Its id is the one that its place demands, so that no file can stand under another's name.
-- Its parents are exactly those that its kind demands, each by the digest of the bytes that stand in its place.
+- Its parents are exactly those that its kind demands, each by its id and by the digest of the bytes that stand in its
+  place.
 - Its owner's signature holds, unless the Campaign says `trust: unsigned`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
+
+import orjson
 
 from akf.contracts.canonical import digest, parse_canonical
 from akf.contracts.loader import Document
 from akf.contracts.problems import AkfError, IntegrityError, Problem
 from akf.contracts.schemas import validate
 from akf.store import layout
+from akf.store.ledger import Line
 from akf.trust import dsse
 from akf.trust.keys import PublicKey, pinned
 
@@ -60,6 +64,21 @@ def parent_path(kind: str, ref_id: str, candidate: str | None, gate: str | None)
     if kind == "Plan":
         return f"attempts/{candidate}/plan/{gate}.json"
     return f"attempts/{candidate}/{name[kind]}"
+
+
+def tries(lines: Iterable[Line], task: str) -> int:
+    """k: evaluations of a Task in these lines of a ledger, each plan of an operator gate and each start again.
+
+    Starting a reproduction again counts too, because it is a second look at the data that the claim is made on.
+    """
+    return sum(
+        line.facts.get("task") == task
+        and (
+            (line.event == "plan" and line.facts.get("gate") == "operator")
+            or (line.event == "resume" and line.facts.get("gate") in {"operator", "reproduction"})
+        )
+        for line in lines
+    )
 
 
 def verify(path: str, files: Mapping[str, bytes], trust: Trust) -> Document:
@@ -154,7 +173,18 @@ def _parents(document: Document, place: layout.Place, files: Mapping[str, bytes]
         elif digest(data) != ref["digest"]:
             message = f"its parent {path} has other bytes than it names"
             problems.append(_problem(document, f"{pointer}/digest", "AKF-I205", message, ref["digest"], digest(data)))
+        elif (name := _id_of(data)) != ref["id"]:
+            message = f"its parent {path} has another id than it names"
+            problems.append(_problem(document, f"{pointer}/id", "AKF-I205", message, name, ref["id"]))
     return problems
+
+
+def _id_of(data: bytes) -> Any:
+    try:
+        value = orjson.loads(data)
+    except ValueError:
+        return None
+    return value.get("id") if isinstance(value, dict) else None
 
 
 def _signature(document: Document, place: layout.Place, files: Mapping[str, bytes], trust: Trust) -> list[Problem]:
