@@ -219,7 +219,7 @@ def _name(run: Run, manifest: Document, task: str, source_digest: str, *, retry:
             )
         if layout.attempt(run.path, wanted).exists():
             raise ConflictError.of(
-                "AKF-C103",
+                "AKF-C107",
                 f"the run has a Candidate {wanted!r} already",
                 file=manifest.file,
                 pointer="/id",
@@ -230,7 +230,7 @@ def _name(run: Run, manifest: Document, task: str, source_digest: str, *, retry:
     if not retry:
         message = f"the run has these very sources already, as {last!r}; a source gets one gate of each kind"
         raise ConflictError.of(
-            "AKF-C103", message, file=manifest.file, hint="after a blocked or incomparable gate: akf submit --retry"
+            "AKF-C107", message, file=manifest.file, hint="after a blocked or incomparable gate: akf submit --retry"
         )
     if wanted != first:
         raise PreconditionError.of(

@@ -128,7 +128,7 @@ def _compile(folder: Path, names: list[str], out: Path) -> None:
         raise missing_tool(error) from error
     if not result:
         message = f"the shipped {out.name} does not compile here: {result.stderr[:400]}"
-        raise DefectError.of("AKF-X001", message, hint="please report this with the compiler's version")
+        raise DefectError.of("AKF-X004", message, hint="please report this with the compiler's version")
 
 
 def _sources() -> Path:

@@ -41,7 +41,7 @@ def open_task(run_path: Path, file: Path, keys: Path) -> dict[str, Any]:
     with run.locked():
         if (run.path / relative).exists():
             raise ConflictError.of(
-                "AKF-C102", f"the run has a Task {task['id']!r} already", file=str(run.path / relative)
+                "AKF-C106", f"the run has a Task {task['id']!r} already", file=str(run.path / relative)
             )
         run.record(relative, task, signer_for(run, "supervisor", keys))
     return task

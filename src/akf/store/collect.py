@@ -63,7 +63,7 @@ def read_plain(run: Path, relative: str) -> bytes:
     except OSError as error:
         if path.is_symlink():
             raise IntegrityError.of("AKF-I221", f"{relative} is a symbolic link", file=relative) from error
-        raise StorageError.of("AKF-F101", f"{relative} cannot be read: {error.strerror}", file=relative) from error
+        raise StorageError.of("AKF-F110", f"{relative} cannot be read: {error.strerror}", file=relative) from error
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):

@@ -61,7 +61,7 @@ def read_tree(folder: Path, name: str) -> list[TreeFile]:
     try:
         found.extend(_walk(handle, name, "", problems, _Budget()))
     except OSError as error:
-        raise StorageError.of("AKF-F101", f"{name} cannot be read: {error.strerror}", file=name) from error
+        raise StorageError.of("AKF-F110", f"{name} cannot be read: {error.strerror}", file=name) from error
     finally:
         os.close(handle)
     if problems:
@@ -147,4 +147,4 @@ def _unreadable(folder: Path, name: str, error: OSError) -> InvalidError | Stora
         return InvalidError.of("AKF-S104", f"{name} does not exist", file=name)
     if not folder.is_dir():
         return InvalidError.of("AKF-S104", f"{name} is not a folder", file=name)
-    return StorageError.of("AKF-F101", f"{name} cannot be read: {error.strerror}", file=name)
+    return StorageError.of("AKF-F110", f"{name} cannot be read: {error.strerror}", file=name)
