@@ -100,6 +100,8 @@ def make_root() -> str:
     except OSError:  # a container that masks parts of /proc allows no fresh mount of it
         kind = "host"
         _mount("/proc", f"{root}/proc", None, _MS_BIND | _MS_REC)
+    if kind == "private":
+        _forbid_further_namespaces(f"{root}/proc")
     attributes = (ctypes.c_uint64 * 4)(_MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID, 0, 0, 0)
     _check(
         _libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, root.encode(), _AT_RECURSIVE, attributes, 32),
@@ -110,6 +112,15 @@ def make_root() -> str:
     _check(_libc.umount2(b".", _MNT_DETACH), "umount2")
     os.chdir("/")
     return kind
+
+
+def _forbid_further_namespaces(proc: str) -> None:
+    """No new user name space below this one, so that no capability comes back; a kernel without the limit is fine."""
+    try:
+        with open(f"{proc}/sys/user/max_user_namespaces", "w", encoding="ascii") as stream:  # noqa: PTH123
+            stream.write("0")
+    except OSError:
+        return
 
 
 def drop_capabilities() -> None:

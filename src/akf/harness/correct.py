@@ -97,9 +97,7 @@ def _collect(done: Pass, item: Prepared, arena: Arena) -> None:
         done.mutated[item.case.id] = mutated
     if outside:
         done.outside.append(item.case.id)
-    outputs = [
-        arena.read(item.layout.regions[operand.name].offset, operand.nbytes) for operand in item.case.outputs
-    ]
+    outputs = [arena.read(item.layout.regions[operand.name].offset, operand.nbytes) for operand in item.case.outputs]
     done.outputs.setdefault(item.case.id, []).append(outputs)
 
 

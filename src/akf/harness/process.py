@@ -190,9 +190,12 @@ class Child:
         while self._state() not in {"T", "Z", ""}:
             if time.monotonic() > deadline:
                 self._fail(outcome.CHILD_TIMEOUT, "the child does not stop")
-        for pid in descendants(self.pid):
-            self._stopped.append(pid)
-            _kill(pid, signal.SIGSTOP)
+        further = set(descendants(self.pid))
+        while not further <= set(self._stopped):
+            for pid in further - set(self._stopped):
+                self._stopped.append(pid)
+                _kill(pid, signal.SIGSTOP)
+            further = set(descendants(self.pid))
         self._expect_silence()
 
     def thaw(self) -> None:

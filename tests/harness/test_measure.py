@@ -1,0 +1,98 @@
+"""`calibrate` and `measure`: every planned sample once, raw integers, every timed output checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.harness.builder import Task, run_harness
+
+from akf.harness.plan import planned, planned_ids
+
+AffineTask = Callable[..., Task]
+
+
+def plan(**changes: Any) -> dict[str, Any]:
+    value = {
+        "pairs": 2,
+        "blocks": 1,
+        "batches": 3,
+        "launches": {"N64": 200, "N1024": 150},
+        "round_trip_ns": 20_000,
+        "runs": ["ab"],
+    }
+    return {**value, **changes}
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_planned_id_is_there_once_and_in_order(affine: AffineTask, out: Path) -> None:
+    status, report = run_harness("measure", affine("honest").request(plan=plan(runs=["aa", "ab"])), out)
+    assert status == 0
+    assert {name: check["outcome"] for name, check in report["checks"].items()} == {"aa": "pass", "ab": "pass"}
+    for name in ("aa", "ab"):
+        samples = lines(out / f"{name}.jsonl")
+        assert [sample["id"] for sample in samples] == planned_ids(["N64", "N1024"], 2, 1)
+        assert all(len(sample["values"]) == 3 for sample in samples)
+        assert all(isinstance(value, int) and value > 0 for sample in samples for value in sample["values"])
+    assert report["facts"]["bitwise"]["N64"] == {"baseline": True, "candidate": True}
+
+
+def test_every_block_of_a_row_runs_a_b_b_a() -> None:
+    samples = planned(["r", "s"], 2, 3)
+    assert "".join(sample["side"] for sample in samples) == "ABBA" * 12
+    assert [sample["row"] for sample in samples[:24]] == ["r"] * 12 + ["s"] * 12
+
+
+def test_ids_are_unique() -> None:
+    ids = planned_ids(["a", "b"], 12, 3)
+    assert len(ids) == len(set(ids)) == 2 * 12 * 3 * 4
+
+
+@pytest.mark.parametrize(
+    ("kernel", "code"),
+    [
+        ("cache_by_address", "WRONG_RESULT"),
+        ("cache_by_prefix", "RESULT_REPLAY"),
+        ("skips_half", "OUTPUT_NOT_WRITTEN"),
+        ("mutates_input", "INPUT_MUTATED"),
+        ("segfault", "CHILD_CRASHED"),
+        ("exit_zero", "CHILD_EXITED"),
+        ("sends_forgery", "RESULT_FORGED"),
+        ("nan", "NON_FINITE"),
+    ],
+)
+def test_timed_launches_are_checked(affine: AffineTask, out: Path, kernel: str, code: str) -> None:
+    status, report = run_harness("measure", affine(kernel).request(plan=plan()), out)
+    assert status == 0
+    check = report["checks"]["ab"]
+    assert check["outcome"] == "fail"
+    assert [reason["code"] for reason in check["reasons"]] == [code]
+    assert check["facts"]["taken"] < check["facts"]["planned"]
+
+
+def test_kernel_that_does_not_repeat_itself_is_held_to_the_oracle(affine: AffineTask, out: Path) -> None:
+    _, report = run_harness("measure", affine("unsteady").request(plan=plan(launches={"N64": 201, "N1024": 151})), out)
+    assert report["checks"]["ab"]["outcome"] == "pass"
+    assert report["facts"]["bitwise"]["N64"]["candidate"] is False
+
+
+def test_failing_baseline_blocks(affine: AffineTask, out: Path) -> None:
+    _, report = run_harness("measure", affine("honest", baseline="segfault").request(plan=plan()), out)
+    assert report["checks"]["ab"]["outcome"] == "blocked"
+
+
+def test_calibration_fixes_launches_within_memory(affine: AffineTask, out: Path) -> None:
+    request = affine("honest").request()
+    request["limits"]["output_bytes_per_row"] = 1 << 20
+    status, report = run_harness("calibrate", request, out)
+    assert status == 0
+    facts = report["facts"]
+    assert facts["round_trip_ns"] > 0
+    assert 2 <= facts["launches"]["N64"] <= (1 << 20) // 256
+    assert 2 <= facts["launches"]["N1024"] <= (1 << 20) // 4096
