@@ -8,20 +8,19 @@ Invariants:
    `marshal`, which knows built-in types only, accepted the value and shows no NaN or infinity; numbers that
    ECMAScript writes otherwise are rewritten outside strings; and no two keys can be in another order by UTF-16
    than by UTF-8. All else goes through `rfc8785`.
-4. A digest is `sha256:` and 64 hexadecimal digits over exactly the file's bytes.
 """
 
 from __future__ import annotations
 
 import marshal
-import os
 import re
 
 import orjson
 
 from akf.contracts import numbers
+from akf.contracts.digests import digest, digest_file, digest_files
 from akf.contracts.limits import MAX_DEPTH, MAX_SAFE_INTEGER
-from akf.contracts.loader import Document, open_regular, parse
+from akf.contracts.loader import Document, parse
 from akf.contracts.problems import AkfError, IntegrityError, InvalidError, Problem
 from akf.contracts.text import show
 
@@ -29,6 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+
+__all__ = ["canonical_bytes", "digest", "digest_file", "digest_files", "jcs", "parse_canonical"]
 
 _OPTIONS = (
     orjson.OPT_SORT_KEYS
@@ -96,21 +97,6 @@ def parse_canonical(data: bytes, file: str) -> Document:
     if wanted == data:
         return document
     raise _not_canonical(data, wanted, file)
-
-
-def digest(data: bytes) -> str:
-    """Return `sha256:<hex>` of some bytes."""
-    import hashlib  # noqa: PLC0415 - loads OpenSSL
-
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
-def digest_file(path: str | os.PathLike[str]) -> str:
-    """Return `sha256:<hex>` of a regular file of any size."""
-    import hashlib  # noqa: PLC0415 - loads OpenSSL
-
-    with os.fdopen(open_regular(path), "rb", buffering=0) as stream:
-        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
 
 
 def _serialise(value: Any) -> tuple[bytes, bool]:

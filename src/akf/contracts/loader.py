@@ -128,7 +128,7 @@ def read_input(path: str | os.PathLike[str]) -> bytes:
             parts.append(part)
             room -= len(part)
     except OSError as error:
-        raise _refusal(name, error) from error
+        raise refusal(name, error) from error
     finally:
         os.close(descriptor)
     if not room:
@@ -143,7 +143,7 @@ def open_regular(path: str | os.PathLike[str]) -> int:
         _only_regular(name, os.stat(name).st_mode)  # noqa: PTH116 - no pathlib at start; opening a device can already do something
         descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except (OSError, ValueError) as error:
-        raise _refusal(name, error) from error
+        raise refusal(name, error) from error
     try:
         _only_regular(name, os.fstat(descriptor).st_mode)
     except BaseException:
@@ -280,18 +280,15 @@ def _too_large(name: str, size: int | None) -> InvalidError:
     )
 
 
-def _refusal(name: str, error: OSError | ValueError) -> InvalidError | StorageError:
+def refusal(name: str, error: OSError | ValueError) -> InvalidError | StorageError:
+    """Return what an error of the system means for the file `name`."""
     if not isinstance(error, OSError):
-        return InvalidError.of(
-            "AKF-F007", "the path cannot be used: it holds a NUL or cannot be encoded", file=name
-        )
+        return InvalidError.of("AKF-F007", "the path cannot be used: it holds a NUL or cannot be encoded", file=name)
     if error.errno in _SENSELESS:
         code, message = _SENSELESS[error.errno]
         return InvalidError.of(code, message, file=name)
     if error.errno in {errno.EACCES, errno.EPERM}:
-        return StorageError.of(
-            "AKF-F004", "the file may not be read", file=name, hint="check its permissions"
-        )
+        return StorageError.of("AKF-F004", "the file may not be read", file=name, hint="check its permissions")
     return StorageError.of("AKF-F005", f"reading failed: {error.strerror or error.errno}", file=name)
 
 
@@ -302,6 +299,4 @@ def _not_utf8(data: bytes, at: int, file: str) -> Problem:
     looks_wide = data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"\x00" in data[:4]
     hint = "the file looks like UTF-16: save it as UTF-8" if looks_wide else "save the file as UTF-8"
     found = f"0x{data[at]:02x}"
-    return Problem(
-        "AKF-S003", f"byte {found} is not valid UTF-8 here", file, None, line, column, "UTF-8", found, hint
-    )
+    return Problem("AKF-S003", f"byte {found} is not valid UTF-8 here", file, None, line, column, "UTF-8", found, hint)
