@@ -57,7 +57,7 @@ def official(root: Path) -> None:
         started = time.perf_counter()
         for path in files:
             for case in json.loads(path.read_bytes()):
-                compiled = jsonschema_rs.Draft202012Validator(
+                compiled = jsonschema_rs.validator_for(
                     case["schema"], validate_formats=True if name == "format" else None, retriever=fetch
                 )
                 for test in case["tests"]:
