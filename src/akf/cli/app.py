@@ -16,6 +16,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
+    context_settings={"terminal_width": 80, "max_content_width": 80},  # the same help on every terminal
 )
 keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None, no_args_is_help=True)
 app.add_typer(keys_app, name="keys")

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from akf.cli.result import Result, Settings, emit, refusal
+from akf.cli.start import fast
 from akf.contracts.problems import AkfError, Problem, StorageError
 
 INTERRUPTED = 130
@@ -61,17 +62,10 @@ def hoisted(arguments: list[str]) -> list[str]:
 
 def _answer(arguments: list[str], settings: Settings) -> tuple[str, Result | None]:
     """The command's name and its result; None when help or version was printed."""
-    import click  # noqa: PLC0415 - after the fast ways out
-
-    from akf.cli.app import command  # noqa: PLC0415
-
     name = next((word for word in arguments if not word.startswith("-")), "akf")
     try:
-        result = command().main(arguments, prog_name="akf", standalone_mode=False, obj=settings)
-    except click.exceptions.Abort:
-        return name, _single("AKF-U003", "interrupted; nothing partial was left", INTERRUPTED)
-    except click.ClickException as error:
-        return name, _usage(error)
+        quick = fast(arguments, settings)
+        result = quick() if quick is not None else _typer(arguments, settings)
     except KeyboardInterrupt:
         return name, _single("AKF-U003", "interrupted; nothing partial was left", INTERRUPTED)
     except AkfError as error:
@@ -87,12 +81,21 @@ def _answer(arguments: list[str], settings: Settings) -> tuple[str, Result | Non
     return name, result if isinstance(result, Result) else None
 
 
-def _usage(error: click.ClickException) -> Result:  # type: ignore[name-defined]  # noqa: F821
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "akf"
-    message = error.format_message().replace("\n", " ")
-    problem = Problem("AKF-U001", message, hint=f"see: {path} --help")
-    return Result({"problems": [problem.to_json()]}, USAGE)
+def _typer(arguments: list[str], settings: Settings) -> object:
+    """Everything that the thin start does not take."""
+    import click  # noqa: PLC0415 - slow to import
+
+    from akf.cli.app import command  # noqa: PLC0415
+
+    try:
+        return command().main(arguments, prog_name="akf", standalone_mode=False, obj=settings)
+    except click.exceptions.Abort:
+        return _single("AKF-U003", "interrupted; nothing partial was left", INTERRUPTED)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "akf"
+        problem = Problem("AKF-U001", error.format_message().replace("\n", " "), hint=f"see: {path} --help")
+        return Result({"problems": [problem.to_json()]}, USAGE)
 
 
 def _single(code: str, message: str, status: int) -> Result:

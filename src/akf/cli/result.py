@@ -9,21 +9,25 @@ Invariants:
 from __future__ import annotations
 
 import sys
-from typing import Any, NamedTuple
-
-import orjson
 
 from akf.contracts.problems import AkfError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FORMATS = ("json", "human", "github", "sarif")
 NOT_MET = 10
 
 
-class Result(NamedTuple):
+class Result:
     """A command's document and exit status."""
 
-    document: dict[str, Any]
-    status: int = 0
+    __slots__ = ("document", "status")
+
+    def __init__(self, document: dict[str, Any], status: int = 0) -> None:
+        self.document = document
+        self.status = status
 
 
 class Settings:
@@ -45,7 +49,9 @@ def emit(command: str, result: Result, settings: Settings) -> None:
         return
     document = {"command": command, "status": result.status, **result.document}
     if settings.format == "json":
-        data = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        import json  # noqa: PLC0415 - orjson takes five times as long to import, and documents are small
+
+        data = f"{json.dumps(document, indent=2, ensure_ascii=False)}\n".encode("utf-8", "backslashreplace")
     else:
         from akf.cli import formats  # noqa: PLC0415 - only the plain answer is worth starting fast
 

@@ -8,30 +8,45 @@ Invariants:
 - A ratio above 1 means that the candidate is better; gain = ratio - 1.
 
 `samples` and `reduce` turn planned samples into figures, `interval` and `signed_rank` hold the test,
-`outcomes` the rules, `planning` and `power` the estimates for plans.
+`outcomes` the rules, `planning` and `power` the estimates for plans. Names are loaded when they are first used:
+validation needs one of them and must start fast.
 """
 
-from akf.stats.interval import Interval, hodges_lehmann, signed_rank_interval, signed_rank_lower_bound
-from akf.stats.outcomes import GainOutcome, GuardOutcome, aa_valid, gain_outcome, guard_outcome
-from akf.stats.planning import detectable_gain, pairs_to_decide, power, spread
-from akf.stats.reduce import Reduced, Reduction, reduce_samples
-from akf.stats.samples import Better, Design, Incomplete, Kind, Sample, Side, Statistic, TooFewSamples
-from akf.stats.signed_rank import (
-    MAX_PAIRS,
-    claim_error,
-    critical_rank,
-    exact_share,
-    min_pairs,
-    signed_rank_counts,
-)
-from akf.stats.summaries import (
-    block_ratio,
-    lag1_correlation,
-    median,
-    pair_ratio,
-    quantile,
-    quantile_support,
-)
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from akf.stats.interval import Interval, hodges_lehmann, signed_rank_interval, signed_rank_lower_bound
+    from akf.stats.outcomes import GainOutcome, GuardOutcome, aa_valid, gain_outcome, guard_outcome
+    from akf.stats.planning import detectable_gain, pairs_to_decide, power, spread
+    from akf.stats.reduce import Reduced, Reduction, reduce_samples
+    from akf.stats.samples import Better, Design, Incomplete, Kind, Sample, Side, Statistic, TooFewSamples
+    from akf.stats.signed_rank import (
+        MAX_PAIRS,
+        claim_error,
+        critical_rank,
+        exact_share,
+        min_pairs,
+        signed_rank_counts,
+    )
+    from akf.stats.summaries import (
+        block_ratio,
+        lag1_correlation,
+        median,
+        pair_ratio,
+        quantile,
+        quantile_support,
+    )
+
+_HOMES = {
+    "interval": ("Interval", "hodges_lehmann", "signed_rank_interval", "signed_rank_lower_bound"),
+    "outcomes": ("GainOutcome", "GuardOutcome", "aa_valid", "gain_outcome", "guard_outcome"),
+    "planning": ("detectable_gain", "pairs_to_decide", "power", "spread"),
+    "reduce": ("Reduced", "Reduction", "reduce_samples"),
+    "samples": ("Better", "Design", "Incomplete", "Kind", "Sample", "Side", "Statistic", "TooFewSamples"),
+    "signed_rank": ("MAX_PAIRS", "claim_error", "critical_rank", "exact_share", "min_pairs", "signed_rank_counts"),
+    "summaries": ("block_ratio", "lag1_correlation", "median", "pair_ratio", "quantile", "quantile_support"),
+}
 
 __all__ = [
     "MAX_PAIRS",
@@ -71,3 +86,10 @@ __all__ = [
     "signed_rank_lower_bound",
     "spread",
 ]
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"akf.stats.{module}"), name)
+    raise AttributeError(f"module 'akf.stats' has no attribute {name!r}")

@@ -10,14 +10,16 @@ Invariants:
 
 from __future__ import annotations
 
-from typing import Any
-
 from akf.contracts.loader import Document
 from akf.contracts.problems import Problem
 from akf.contracts.rules.finding import at, duplicates
 from akf.contracts.rules.routes import route_problem
 from akf.contracts.rules.suite import soc_problems, toolkit_problems
-from akf.stats import min_pairs
+from akf.stats.signed_rank import min_pairs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 WRITABLE = "inbox"
 UNSAFE_VARIABLES = ("LD_PRELOAD", "LD_AUDIT", "PYTHONSTARTUP")
@@ -234,7 +236,7 @@ def _acceptance(document: Document) -> list[Problem]:
             at(
                 document,
                 "/acceptance/pairs/blocks",
-                "AKF-M020",
+                "AKF-M026",
                 "the number of blocks must be odd: a pair's ratio is their median",
             )
         )
@@ -253,5 +255,5 @@ def _trust(document: Document) -> list[Problem]:
     ids = [key["key_id"] for key in trust["keys"].values()]
     if len(set(ids)) != len(ids):
         message = "two roles share one key, so one of them could sign for the other"
-        return [at(document, "/trust/keys", "AKF-M021", message, hint="make a key for each role: akf keys init")]
+        return [at(document, "/trust/keys", "AKF-M027", message, hint="make a key for each role: akf keys init")]
     return []

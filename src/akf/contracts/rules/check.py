@@ -10,38 +10,62 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from akf.contracts.documents import load
 from akf.contracts.loader import Document
 from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.rules.campaign import campaign_problems, membership_problems
 from akf.contracts.rules.finding import at
-from akf.contracts.rules.placeholders import Blocker, blockers
+from akf.contracts.rules.placeholders import blockers
 from akf.contracts.rules.suite import suite_problems
 from akf.contracts.rules.workload import capture_problems, workload_problems
 from akf.contracts.schemas import schema
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from akf.contracts.rules.placeholders import Blocker
+
 _LEVELS = 4  # folders above a Campaign in which its Suite is looked for
 
 
-class Inputs(NamedTuple):
+class Inputs:
     """The documents behind one Campaign, as far as they could be read."""
 
-    root: Path
-    campaign: Document
-    suite: Document | None
-    workload: Document | None
-    capture: Document | None
+    __slots__ = ("campaign", "capture", "root", "suite", "workload")
+
+    def __init__(
+        self,
+        root: Path,
+        campaign: Document,
+        suite: Document | None,
+        workload: Document | None,
+        capture: Document | None,
+    ) -> None:
+        self.root = root
+        self.campaign = campaign
+        self.suite = suite
+        self.workload = workload
+        self.capture = capture
 
 
-class Result(NamedTuple):
-    """What a validation found."""
+class Result:
+    """What a validation found; made by hand because `typing` costs start-up time."""
 
-    problems: tuple[Problem, ...]
-    blockers: tuple[Blocker, ...]
-    arms: tuple[dict[str, Any], ...] = ()
-    inputs: Inputs | None = None
+    __slots__ = ("arms", "blockers", "inputs", "problems")
+
+    def __init__(
+        self,
+        problems: tuple[Problem, ...],
+        blockers: tuple[Blocker, ...],
+        arms: tuple[dict[str, Any], ...] = (),
+        inputs: Inputs | None = None,
+    ) -> None:
+        self.problems = problems
+        self.blockers = blockers
+        self.arms = arms
+        self.inputs = inputs
 
     @property
     def valid(self) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from akf.contracts.loader import Document
 from akf.contracts.problems import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def at(document: Document, pointer: str, code: str, message: str, **more: Any) -> Problem:

@@ -8,10 +8,12 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
-Blocker = dict[str, Any]
+    Blocker = dict[str, Any]
 
 
 def blockers(schema: dict[str, Any], value: dict[str, Any], file: str) -> list[Blocker]:

@@ -7,14 +7,16 @@ Invariants:
 
 from __future__ import annotations
 
-from typing import Any
-
 from akf.contracts.loader import Document
 from akf.contracts.problems import Problem
 from akf.contracts.rules import soc as socs
 from akf.contracts.rules.finding import at, duplicates
 from akf.contracts.rules.routes import TOOLKITS
 from akf.contracts.rules.versions import CANN_DEFAULT, cann_problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ASCEND_ARMS = ("xllm", "vllm_ascend", "sglang_ascend")
 

@@ -8,12 +8,14 @@ Invariants:
 
 from __future__ import annotations
 
-from typing import Any
-
 from akf.contracts.loader import Document
 from akf.contracts.problems import Problem
 from akf.contracts.rules.campaign import WRITABLE
 from akf.contracts.rules.finding import at, duplicates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def task_problems(document: Document) -> list[Problem]:
