@@ -160,6 +160,7 @@ def run_harness(
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         timeout=120,
+        start_new_session=True,
         capture_output=True,
         text=True,
     )

@@ -121,7 +121,8 @@ class Child:
                 cwd="/",
                 start_new_session=True,
             )
-        _live.add(self._process.pid)
+        self.session = self._process.pid
+        _live.add(self.session)
         setup = {
             "isolation": confinement.isolation,
             "limits": {
