@@ -1,0 +1,280 @@
+"""Real campaigns and runs on disk for the tests of the pipeline and of the command line.
+
+What is made here is made by the product's own functions; only the measurement of the baseline, which `fill --host`
+takes minutes of quiet for, is replaced by plausible figures, and the Task is cut down to one row.
+
+- `ready` fills the shipped host draft with this machine's facts (made-up ones where there is no compiler).
+- `Shared` makes something once for all workers of a test session.
+- `on_disk` writes a run that `tests.support.evidence` made in memory: all six gates, without a compiler.
+- `resign` edits an artifact as somebody who holds the keys could.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.support import evidence
+
+from akf.contracts.canonical import canonical_bytes, digest
+from akf.contracts.problems import BlockedError
+from akf.contracts.shipped import shipped
+from akf.frameworks import host_reference
+from akf.frameworks.fill import Measured, fill_host
+from akf.opportunity.tasks import open_task
+from akf.store import ledger
+from akf.store.run import checked, facts_of
+from akf.store.snapshot import init_run
+from akf.store.verify import signature_path
+from akf.trust import dsse
+from akf.trust.keys import init_keys, load_signer, pinned, trust_root
+from akf.trust.roles import OWNERS, ROLES
+
+Value = dict[str, Any]
+
+DRAFT = shipped("suites") / "host-demo" / "arms" / "host_reference.json"
+TASK = shipped("examples") / "tasks" / "rmsnorm"
+CANDIDATES = shipped("examples") / "candidates"
+COMPILER = "needs g++: apt-get install g++"
+NUMPY = 'needs numpy: pip install "ascend-kernel-forge[host]"'
+MEASURED = Measured(
+    tool="akf.harness",
+    entries=[
+        {"callsite": "rms-norm", "symbols": {"T": 1}, "core_type": "cpu", "calls": 800, "time_ns": 3_000_000},
+    ],
+    low_ratio=0.996,
+    high_ratio=1.005,
+    pairs=8,
+    source_digest=digest(b"plausible"),
+)
+
+
+class Ready(NamedTuple):
+    """A Suite folder that is ready, and the keys that its Campaign pins."""
+
+    folder: Path
+    keys: Path
+
+    @property
+    def campaign(self) -> Path:
+        """The Campaign file."""
+        return self.folder / "arms" / "host_reference.json"
+
+
+class Shared:
+    """Things that are made once and then only read, by all workers of a session."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+
+    def make(self, name: str, maker: Callable[[Path], object]) -> Path:
+        """The folder `name`, filled by `maker` when nobody did it before."""
+        folder, done = self._base / name, self._base / f"{name}.done"
+        with (self._base / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                maker(folder)
+                done.touch()
+        return folder
+
+
+def ready(folder: Path, edit: Callable[[Value], object] | None = None) -> Ready:
+    """Fill the shipped host draft into `folder/suite`; `edit` changes the Campaign before it is filled."""
+    keys = folder / "keys"
+    pins = init_keys(keys)
+    draft = folder / "draft"
+    shutil.copytree(DRAFT.parents[1], draft)
+    campaign = draft / "arms" / DRAFT.name
+    change(campaign, edit or (lambda _: None))
+    with compiled():
+        fill_host(campaign, folder / "suite", pins, lambda *_: MEASURED)
+    shutil.rmtree(draft)
+    return Ready(folder / "suite", keys)
+
+
+def quick(campaign: Value) -> None:
+    """As few pairs and blocks as the confidence allows, and thresholds that a busy machine's noise does not swallow."""
+    acceptance = campaign["acceptance"]
+    acceptance["pairs"] = {"operator": 6, "model": 6, "serving": 6, "reproduction": 6, "blocks": 1}
+
+
+@contextmanager
+def compiled() -> Iterator[None]:
+    """Made-up machine facts while there is no compiler; the real ones otherwise."""
+    if shutil.which("g++"):
+        yield
+        return
+    names = ("build_baseline", "environment")
+    real = {name: getattr(host_reference, name) for name in names}
+    try:
+        host_reference.build_baseline = _no_baseline
+        host_reference.environment = lambda _: _machine()
+        yield
+    finally:
+        for name, function in real.items():
+            setattr(host_reference, name, function)
+
+
+def _no_baseline(out: Path) -> host_reference.Baseline:
+    spec = host_reference.parse_spec(json.loads((host_reference._sources() / "launch.json").read_bytes()))
+    return host_reference.Baseline(out / "no.so", out / "no.so", spec, digest(b"baseline"), digest(b"launcher"))
+
+
+def _machine() -> Value:
+    return {
+        "soc": {"family": "host", "name": "x86_64-generic"},
+        "toolkit": {"name": "gcc", "version": "12.2.0", "build": "g++ 12.2.0"},
+        "python": "3.11.0",
+        "frameworks": [{"name": host_reference.ARM, "revision": host_reference.revision()}],
+        "libraries": [{"name": host_reference.LIBRARY, "digest": digest(b"baseline")}],
+        "host": evidence._machine("host"),
+    }
+
+
+def new_run(source: Ready, root: Path, name: str = "run") -> Path:
+    """A run without a Task."""
+    return init_run(source.campaign, root, source.keys, name)
+
+
+def opened(source: Ready, root: Path, name: str = "run") -> Path:
+    """A run with the shipped Task, cut down to one row and two cases."""
+    run = new_run(source, root, name)
+    open_task(run, task(root / "task"), source.keys)
+    return run
+
+
+def task(folder: Path, edit: Callable[[Value], object] | None = None) -> Path:
+    """The shipped Task, cut down, in a new folder; returns its `task.json`."""
+    shutil.copytree(TASK, folder)
+    path = folder / "task.json"
+
+    def cut(value: Value) -> None:
+        value["rows"] = [{**value["rows"][0], "weight": 1.0}]
+        value["cases"] = [case for case in value["cases"] if case["id"] in {"tail-3", "large"}]
+        if edit is not None:
+            edit(value)
+
+    change(path, cut)
+    return path
+
+
+def submission(folder: Path, name: str = "rmsnorm-fused", edit: Callable[[Value], object] | None = None) -> Path:
+    """A shipped candidate in a new folder."""
+    shutil.copytree(CANDIDATES / name, folder)
+    change(folder / "candidate.json", edit or (lambda _: None))
+    return folder
+
+
+def change(path: Path, edit: Callable[[Value], object]) -> None:
+    """Change a hand-written JSON file in place; its `$schema` goes."""
+    value = json.loads(path.read_bytes())
+    value.pop("$schema", None)
+    edit(value)
+    path.write_text(json.dumps(value, indent=2), encoding="utf-8")
+
+
+def on_disk(made: evidence.Made, run: Path) -> Path:
+    """Write a run that was made in memory, as its own commands would have."""
+    for relative, data in made.files.items():
+        path = run / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        path.chmod(0o644 if relative == "ledger.jsonl" else 0o444)
+    for name in ("inbox", "tasks", "attempts"):
+        (run / name).mkdir(exist_ok=True)
+    return run
+
+
+def evidence_keys(folder: Path) -> Path:
+    """The private keys that `tests.support.evidence` signs with, and their trust root."""
+    from cryptography.hazmat.primitives import serialization as s  # noqa: PLC0415
+
+    folder.mkdir(mode=0o700)
+    for role in ROLES:
+        signer = evidence.signer(role)
+        data = signer._key.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption())
+        (folder / f"{role}.key").touch(0o600)
+        (folder / f"{role}.key").write_bytes(data)
+    root = trust_root({role: evidence.signer(role).public for role in ROLES})
+    (folder / "trust.json").write_bytes(canonical_bytes(root))
+    return folder
+
+
+def resign(run: Path, relative: str, edit: Callable[[Value], object], keys: Path, *, ledger_too: bool = True) -> None:
+    """Change an artifact and sign it anew with its owner's key; the ledger follows unless told not to."""
+    value = json.loads((run / relative).read_bytes())
+    edit(value)
+    data = checked(value)
+    overwrite(run / relative, data)
+    signer = load_signer(keys, OWNERS[value["kind"]])
+    overwrite(run / signature_path(relative), dsse.sign(relative, data, signer, kind=value["kind"]))
+    if ledger_too:
+        lines = [json.loads(line) for line in (run / "ledger.jsonl").read_bytes().splitlines()]
+        for line in lines:
+            if line["path"] == relative:
+                line |= {"digest": digest(data)}
+                line["facts"] = facts_of(value) if line["event"] != "resume" else line["facts"]
+        rechain(run, lines)
+
+
+def rechain(run: Path, lines: list[Value]) -> None:
+    """Write the ledger anew with a chain that holds, as somebody could who writes into the folder."""
+    prev, data = digest((run / "run.json").read_bytes()), b""
+    for seq, line in enumerate(lines):
+        raw = ledger.render(seq, prev, line["event"], path=line["path"], artifact=line["digest"], facts=line["facts"])
+        data, prev = data + raw, digest(raw)
+    overwrite(run / "ledger.jsonl", data, 0o644)
+
+
+def overwrite(path: Path, data: bytes, mode: int = 0o444) -> None:
+    """Replace a read-only file."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
+    path.chmod(mode)
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Everything below a folder: kind, mode and content of each entry."""
+    found = {}
+    for base, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            path = Path(base) / name
+            status = path.lstat()
+            what = f"{status.st_mode:o}"
+            if path.is_symlink():
+                what += f" -> {os.readlink(path)}"  # noqa: PTH115 - beside lstat
+            elif path.is_file():
+                what += " " + digest(path.read_bytes())
+            found[path.relative_to(folder).as_posix()] = what
+    found.pop(".lock", None)  # says who held the lock last
+    return {name: what for name, what in found.items() if not name.endswith("/.lock")}
+
+
+def clone(run: Path, target: Path) -> Path:
+    """A copy of a run or a folder, modes and links as they are."""
+    shutil.copytree(run, target, symlinks=True)
+    return target
+
+
+def trusted(keys: Path) -> Value:
+    """The pinned keys of a folder, by role."""
+    return dict(pinned(json.loads((keys / "trust.json").read_bytes())["keys"]))
+
+
+def patiently(step: Callable[[], Value], tries: int = 6) -> Value:
+    """Measure again while this machine is too busy to be timed; the last refusal is raised."""
+    for left in reversed(range(tries)):
+        try:
+            return step()
+        except BlockedError:
+            if not left:
+                raise
+    raise AssertionError
