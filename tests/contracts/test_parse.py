@@ -129,6 +129,8 @@ def test_refused(text: str | bytes, expected: list[Any]) -> None:
         (r'{"a": "\x41"}', 1, 8, r"\x is not an escape", "JSON has"),
         (r'{"a": "\u12g4"}', 1, 8, r"\u is not an escape", "uXXXX"),
         ('{"a": 1\u00a0}', 1, 8, "stands where a comma", "U+00A0 is not white space"),
+        ('{"a":\f1}', 1, 6, r'"\x0c" stands where a value should', None),
+        ("{\x0b}", 1, 2, "stands where a key", None),
         ('{"a": 1}}', 1, 9, "follows the end", None),
         ('{"a": [1}', 1, 9, '"}" stands where a comma or ] should', None),
         ('{"a": \x1b[31m}', 1, 7, r'"\x1b" stands where a value should', None),

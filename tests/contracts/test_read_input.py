@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -79,6 +80,24 @@ def test_named_pipe_without_a_writer(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     problem = refusal(tmp_path / "pipe").problems[0]
     assert (problem.code, problem.found) == ("AKF-F002", "a named pipe")
+
+
+def test_a_file_that_becomes_a_pipe_between_two_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    regular = os.stat(tmp_path / "file")  # noqa: PTH116 - the function that is replaced
+    monkeypatch.setattr(os, "stat", lambda _: regular)
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError("opening the pipe waits for a writer")
+
+    previous = signal.signal(signal.SIGALRM, too_long)
+    signal.setitimer(signal.ITIMER_REAL, AT_ONCE_S / 2)
+    try:
+        assert code(tmp_path / "pipe") == "AKF-F002"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def test_socket(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """Schema errors become problems that say where, what, and what was probably meant."""
 
+import http.server
 import json
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +162,7 @@ def only(value: Any) -> Problem:
             None,
             None,
         ),
+        ({"either": {"kind": "text", "low": 1}}, "AKF-S022", "/either/max", None, "integer", None, None),
         (
             {"either": {"kind": "txt", "max": 1}},
             "AKF-S025",
@@ -325,27 +329,59 @@ def test_load(tmp_path: Path) -> None:
     assert [p.code for p in caught.value.problems] == ["AKF-F001"]
 
 
-def test_a_schema_that_points_outside_does_not_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, body in {
-        "remote": '{"$ref": "http://127.0.0.1:9/schema.json"}',
-        "file": '{"$ref": "file:///etc/hostname"}',
+@pytest.fixture
+def served() -> Iterator[tuple[str, list[str]]]:
+    """A server that would answer with a schema, and what it was asked for."""
+    asked: list[str] = []
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"true")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/schema.json", asked
+        server.shutdown()
+        thread.join()
+
+
+def test_nothing_is_fetched_and_nothing_unknown_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: tuple[str, list[str]]
+) -> None:
+    uri, asked = served
+    (tmp_path / "true.json").write_text("true")
+    bodies = {
+        "remote": json.dumps({"$ref": uri}),
+        "file": json.dumps({"$ref": (tmp_path / "true.json").as_uri()}),
+        "relative": '{"$ref": "true.json"}',
         "format": '{"format": "no-such-format"}',
+        "pattern": '{"pattern": "("}',
+        "type": '{"type": "text"}',
         "broken": "{",
         "array": "[]",
-    }.items():
+    }
+    for name, body in bodies.items():
         (tmp_path / f"{name}.schema.json").write_text(body)
     cached = (schemas.kinds, schemas.schema, schemas.validator)
     monkeypatch.setattr(schemas, "shipped", lambda _: tmp_path)
     try:
         for function in cached:
             function.cache_clear()
-        for kind in ("Remote", "File", "Format", "Broken", "Array"):
+        for name in bodies:
             with pytest.raises(DefectError) as caught:
-                schemas.validator(kind)
+                schemas.validator(name.capitalize())
             assert caught.value.problems[0].code == "AKF-X001"
     finally:
         for function in cached:
             function.cache_clear()
+    assert asked == []
 
 
 def test_a_copy_without_its_schemas_says_so(tmp_path: Path) -> None:
