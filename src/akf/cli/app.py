@@ -15,10 +15,9 @@ app = typer.Typer(
     help="Ascend Kernel Forge: freeze what is measured, build and measure by trusted programs, judge by rule.",
     rich_markup_mode=None,
     add_completion=False,
-    no_args_is_help=True,
     context_settings={"terminal_width": 80, "max_content_width": 80},  # the same help on every terminal
 )
-keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None, no_args_is_help=True)
+keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None)
 app.add_typer(keys_app, name="keys")
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, made by init-run.")]

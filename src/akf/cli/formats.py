@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 
 from akf import __version__
+from akf.cli.result import inert
 from akf.contracts.text import printable
 
 _GITHUB = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
@@ -26,19 +28,23 @@ def render(document: dict[str, Any], name: str) -> str:
     if name == "github":
         return "".join(f"{line}\n" for line in _github(document))
     if name == "sarif":
-        return orjson.dumps(_sarif(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+        return inert(orjson.dumps(_sarif(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
     return "".join(f"{line}\n" for line in _human(document))
 
 
 def _github(document: dict[str, Any]) -> Iterator[str]:
     for problem in document.get("problems", ()):
         fields = {"file": problem["file"], "line": problem["line"], "col": problem["column"], "title": problem["code"]}
-        where = ",".join(f"{k}={str(v).translate(_GITHUB_PROPERTY)}" for k, v in fields.items() if v is not None)
+        where = ",".join(f"{name}={_property(value)}" for name, value in fields.items() if value is not None)
         yield f"::error {where}::{printable(_sentence(problem)).translate(_GITHUB)}"
     for blocker in document.get("blockers", ()):
-        where = f"file={blocker['file'].translate(_GITHUB_PROPERTY)},title=blocker"
+        where = f"file={_property(blocker['file'])},title=blocker"
         text = f"{blocker['pointer']}: {blocker['expected']} Fill it with: {blocker['command']}"
         yield f"::warning {where}::{printable(text).translate(_GITHUB)}"
+
+
+def _property(value: Any) -> str:
+    return printable(str(value)).translate(_GITHUB_PROPERTY)
 
 
 def _sarif(document: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +55,7 @@ def _sarif(document: dict[str, Any]) -> dict[str, Any]:
             "ruleId": problem["code"], "level": "error", "message": {"text": printable(_sentence(problem))},
         }  # fmt: skip
         if problem["file"] is not None:
-            place: dict[str, Any] = {"artifactLocation": {"uri": problem["file"]}}
+            place: dict[str, Any] = {"artifactLocation": {"uri": quote(problem["file"])}}
             if problem["line"] is not None:
                 place["region"] = {"startLine": problem["line"], "startColumn": problem["column"] or 1}
             result["locations"] = [{"physicalLocation": place}]

@@ -12,34 +12,43 @@ import sys
 from collections.abc import Sequence
 
 from akf.cli.result import Result, Settings, emit, refusal
-from akf.cli.start import fast
+from akf.cli.start import fast, usage
 from akf.contracts.problems import AkfError, Problem, StorageError
 
 INTERRUPTED = 130
 DEFECT = 70
-USAGE = 2
 _ANYWHERE = {"--human": 0, "--quiet": 0, "--format": 1}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status."""
-    arguments = hoisted(list(sys.argv[1:] if argv is None else argv))
+    front, rest = hoisted(list(sys.argv[1:] if argv is None else argv))
     settings = Settings()
-    name, result = _answer(arguments, settings)
+    name = next((word for word in rest if not word.startswith("-")), "akf")
+    result = _answer([*front, *rest], settings)
     if result is None:
         return 0
     try:
         emit(name, result, settings)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        print(f"akf: the answer could not be printed: {error.strerror}", file=sys.stderr)
+        _let_go()
+    except (OSError, AttributeError) as error:  # AttributeError: standard output was closed before the start
+        if sys.stderr is not None:
+            why = getattr(error, "strerror", None) or "standard output is closed"
+            print(f"akf: the answer could not be printed: {why}", file=sys.stderr)
+        _let_go()
         return StorageError.exit_code
     return result.status
 
 
-def hoisted(arguments: list[str]) -> list[str]:
-    """The same arguments with the options for the output in front, where the top level takes them."""
+def _let_go() -> None:
+    """Send what standard output still holds nowhere, so that the interpreter does not fail on it at its end."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def hoisted(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The options for the output, which the top level takes in front; and everything else."""
     front: list[str] = []
     rest: list[str] = []
     index = 0
@@ -48,37 +57,36 @@ def hoisted(arguments: list[str]) -> list[str]:
         if word == "--":
             rest += arguments[index:]
             break
-        wanted = _ANYWHERE.get(word, 1 if word.startswith("--format=") else None)
-        if wanted is None:
+        wanted = _ANYWHERE.get(word)
+        if word.startswith("--format="):
+            front += ["--format", word.removeprefix("--format=")]
+        elif wanted is None:
             rest.append(word)
-        elif word.startswith("--format="):
-            front.append(word)
         else:
             front += arguments[index : index + 1 + wanted]
             index += wanted
         index += 1
-    return [*front, *rest]
+    return front, rest
 
 
-def _answer(arguments: list[str], settings: Settings) -> tuple[str, Result | None]:
-    """The command's name and its result; None when help or version was printed."""
-    name = next((word for word in arguments if not word.startswith("-")), "akf")
+def _answer(arguments: list[str], settings: Settings) -> Result | None:
+    """The command's result; None when help or version was printed."""
     try:
         quick = fast(arguments, settings)
         result = quick() if quick is not None else _typer(arguments, settings)
     except KeyboardInterrupt:
-        return name, _single("AKF-U003", "interrupted; nothing partial was left", INTERRUPTED)
+        return _single("AKF-U003", "interrupted; nothing partial was left", INTERRUPTED)
     except AkfError as error:
-        return name, refusal(error)
+        return refusal(error)
     except RecursionError as error:
-        return name, _defect(error)
+        return _defect(error)
     except OSError as error:
         place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
         text = f"the system refused: {error.strerror or error}"
-        return name, refusal(StorageError.of("AKF-F100", text, file=place, hint="check space and permissions"))
+        return refusal(StorageError.of("AKF-F100", text, file=place, hint="check space and permissions"))
     except Exception as error:  # noqa: BLE001 - whatever it is, the answer is a document
-        return name, _defect(error)
-    return name, result if isinstance(result, Result) else None
+        return _defect(error)
+    return result if isinstance(result, Result) else None
 
 
 def _typer(arguments: list[str], settings: Settings) -> object:
@@ -94,8 +102,7 @@ def _typer(arguments: list[str], settings: Settings) -> object:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "akf"
-        problem = Problem("AKF-U001", error.format_message().replace("\n", " "), hint=f"see: {path} --help")
-        return Result({"problems": [problem.to_json()]}, USAGE)
+        return usage(error.format_message().replace("\n", " "), path)
 
 
 def _single(code: str, message: str, status: int) -> Result:

@@ -48,13 +48,43 @@ def emit(command: str, result: Result, settings: Settings) -> None:
     if settings.quiet:
         return
     document = {"command": command, "status": result.status, **result.document}
-    if settings.format == "json":
-        import json  # noqa: PLC0415 - orjson takes five times as long to import, and documents are small
-
-        data = f"{json.dumps(document, indent=2, ensure_ascii=False)}\n".encode("utf-8", "backslashreplace")
-    else:
-        from akf.cli import formats  # noqa: PLC0415 - only the plain answer is worth starting fast
-
-        data = formats.render(document, settings.format).encode("utf-8", "backslashreplace")
+    try:
+        data = render(document, settings.format).encode()
+    except (UnicodeEncodeError, TypeError):  # bytes that are no text, as a path may hold them
+        data = render(_encodable(document), settings.format).encode()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+
+
+def render(document: dict[str, Any], form: str) -> str:
+    """The document in one of the formats; nothing in it can paint a terminal."""
+    if form == "json":
+        import json  # noqa: PLC0415 - orjson takes five times as long to import, and documents are small
+
+        return inert(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n")
+    from akf.cli import formats  # noqa: PLC0415 - only the plain answer is worth starting fast
+
+    return formats.render(document, form)
+
+
+def inert(text: str) -> str:
+    """The same JSON with everything escaped that a terminal could act on or hide."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(char if char == "\n" or printable(char) == char else _escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    units = char.encode("utf-16-be")  # fails on half a character, which `emit` then writes as an escape of its own
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def _encodable(value: Any) -> Any:
+    """Write bytes that are no text as escapes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, list | tuple):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(item) for name, item in value.items()}
+    return value

@@ -1,7 +1,8 @@
 """A thin start: what people and CI call most is answered before typer is imported.
 
 Invariants:
-- Only complete, well-formed command lines of the seed's four commands are taken here; everything else is typer's.
+- Only complete, well-formed command lines of the seed's four commands, a missing argument of theirs and an unknown
+  command are taken here; everything else is typer's.
 - Both ways call the same functions; a test holds their answers, help and usage errors to be identical.
 - `help.txt` is what `akf --help` prints, generated (`python -m akf.cli.start`) and held by the same test.
 """
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 
 from akf.cli.result import FORMATS, Result, Settings
+from akf.contracts.problems import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,12 +23,13 @@ if TYPE_CHECKING:
 HELP = Path(__file__).with_name("help.txt")
 
 # name: positional arguments, flags, options with a value
-COMMANDS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
-    "validate-suite": (1, ("--require-ready",), ()),
-    "validate-campaign": (1, ("--require-ready",), ()),
-    "init-run": (1, (), ("--runs-root", "--run-id", "--keys")),
-    "judge": (2, ("--recheck", "--dry-run"), ("--require", "--keys")),
+COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "validate-suite": (("SUITE",), ("--require-ready",), ()),
+    "validate-campaign": (("CAMPAIGN",), ("--require-ready",), ()),
+    "init-run": (("CAMPAIGN",), (), ("--runs-root", "--run-id", "--keys")),
+    "judge": (("RUN", "GATES"), ("--recheck", "--dry-run"), ("--require", "--keys")),
 }
+USAGE = 2
 
 
 def fast(arguments: list[str], settings: Settings) -> Callable[[], Result | None] | None:
@@ -54,15 +57,38 @@ def fast(arguments: list[str], settings: Settings) -> Callable[[], Result | None
         return _help
     if rest == ["--version"]:
         return _version
-    if not rest or rest[0] not in COMMANDS:
+    if not rest or rest[0].startswith("-"):
         return None
+    if rest[0] not in COMMANDS:
+        return _unknown(rest[0])
     parsed = _parse(rest[0], rest[1:])
-    return None if parsed is None else lambda: _call(rest[0], *parsed)
+    if parsed is None:
+        return None
+    wanted, places = COMMANDS[rest[0]][0], parsed[0]
+    if len(places) < len(wanted):
+        return lambda: usage(f"Missing argument '{wanted[len(places)]}'.", f"akf {rest[0]}")
+    return lambda: _call(rest[0], *parsed)
+
+
+def usage(message: str, path: str) -> Result:
+    """The answer to a command line that is wrong; `path` is the command whose help tells more."""
+    return Result({"problems": [Problem("AKF-U001", message, hint=f"see: {path} --help").to_json()]}, USAGE)
+
+
+def _unknown(name: str) -> Callable[[], Result] | None:
+    """An unknown command that resembles none; a near miss is typer's to answer."""
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    listed = HELP.read_text(encoding="utf-8").partition("Commands:")[2]
+    names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2:3].strip()]
+    if name in names or get_close_matches(name, names):
+        return None
+    return lambda: usage(f"No such command '{name}'.", "akf")
 
 
 def _parse(name: str, words: list[str]) -> tuple[list[str], dict[str, Any]] | None:
-    """Positional arguments and options, or None for anything that is not complete and plain."""
-    count, flags, options = COMMANDS[name]
+    """Positional arguments and options, or None for anything that is not plain."""
+    wanted, flags, options = COMMANDS[name]
     places: list[str] = []
     given: dict[str, Any] = {}
     index = 0
@@ -78,7 +104,7 @@ def _parse(name: str, words: list[str]) -> tuple[list[str], dict[str, Any]] | No
         else:
             places.append(word)
         index += 1
-    return (places, given) if len(places) == count else None
+    return (places, given) if len(places) <= len(wanted) else None
 
 
 def _call(name: str, places: list[str], given: dict[str, Any]) -> Result:
