@@ -39,20 +39,9 @@ def fast(arguments: list[str], settings: Settings) -> Callable[[], Result | None
         arguments: the command line, output options first (as `hoisted` gives it).
         settings: filled from the output options.
     """
-    index = 0
-    while index < len(arguments) and arguments[index] in {"--human", "--quiet", "--format"}:
-        word = arguments[index]
-        if word == "--format":
-            if index + 1 >= len(arguments) or arguments[index + 1] not in FORMATS:
-                return None
-            index += 1
-            settings.format = "human" if settings.format == "human" else arguments[index]
-        elif word == "--human":
-            settings.format = "human"
-        else:
-            settings.quiet = True
-        index += 1
-    rest = arguments[index:]
+    rest = _after_options(arguments, settings)
+    if rest is None:
+        return None
     if rest == ["--help"]:
         return _help
     if rest == ["--version"]:
@@ -68,6 +57,24 @@ def fast(arguments: list[str], settings: Settings) -> Callable[[], Result | None
     if len(places) < len(wanted):
         return lambda: usage(f"Missing argument '{wanted[len(places)]}'.", f"akf {rest[0]}")
     return lambda: _call(rest[0], *parsed)
+
+
+def _after_options(arguments: list[str], settings: Settings) -> list[str] | None:
+    """Fill the settings from the output options in front; the rest, or None when one of them is wrong."""
+    index = 0
+    while index < len(arguments) and arguments[index] in {"--human", "--quiet", "--format"}:
+        word = arguments[index]
+        if word == "--format":
+            if index + 1 >= len(arguments) or arguments[index + 1] not in FORMATS:
+                return None
+            index += 1
+            settings.format = "human" if settings.format == "human" else arguments[index]
+        elif word == "--human":
+            settings.format = "human"
+        else:
+            settings.quiet = True
+        index += 1
+    return arguments[index:]
 
 
 def usage(message: str, path: str) -> Result:
