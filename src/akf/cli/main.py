@@ -63,7 +63,7 @@ def hoisted(arguments: list[str]) -> tuple[list[str], list[str]]:
         elif wanted is None:
             rest.append(word)
         else:
-            front += arguments[index : index + 1 + wanted]
+            front += [word, *(arguments[index + 1 : index + 2] or [""])] if wanted else [word]
             index += wanted
         index += 1
     return front, rest

@@ -3,7 +3,7 @@
 Invariants:
 - Standard output is exactly one JSON document, also when the command refuses; `--human`, `--quiet` and `--format`
   change how it is shown, never what it says or the exit status.
-- Text from files is escaped before a terminal sees it.
+- Text from files is escaped before a terminal sees it, in every format; so are bytes that are no text.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 
 from akf.contracts.problems import AkfError
+from akf.contracts.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
