@@ -15,6 +15,7 @@ app = typer.Typer(
     help="Ascend Kernel Forge: freeze what is measured, build and measure by trusted programs, judge by rule.",
     rich_markup_mode=None,
     add_completion=False,
+    suggest_commands=False,  # click suggests already
     context_settings={"terminal_width": 80, "max_content_width": 80},  # the same help on every terminal
 )
 keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None)
