@@ -23,7 +23,7 @@ from akf.evaluate.request import Objects
 from akf.evaluate.secrets import committed_secret, secret_digest, secret_for
 from akf.evaluate.subject import Subject
 from akf.frameworks import host_reference
-from akf.store import layout, ledger
+from akf.store import journal, layout, ledger
 from akf.store.publish import StagedFolder, make_folder
 from akf.store.run import Run, ref, signer_for
 
@@ -68,7 +68,7 @@ def _known(gate: str) -> None:
         raise PreconditionError.of("AKF-P112", f"there is no gate {gate!r}", expected=list(GATES), found=gate)
     if gate not in MEASURED_HERE:
         message = f"this version measures {', '.join(MEASURED_HERE)}; the {gate} gate stays missing"
-        raise PreconditionError.of("AKF-P112", message, expected=list(MEASURED_HERE), found=gate)
+        raise PreconditionError.of("AKF-P116", message, expected=list(MEASURED_HERE), found=gate)
 
 
 def _open(run: Run, candidate: str, gate: str) -> None:
@@ -146,6 +146,8 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path) -> dict[str, Any
             for name, data in sorted(found.files.items()):
                 stage.write(name, data)
     run.record(gate_path, value, signer)
+    if found.side:
+        journal.note(run.path, "measured", gate_path, found.side)
     return value
 
 

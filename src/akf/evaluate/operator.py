@@ -20,7 +20,7 @@ from akf.contracts.loader import read_input
 from akf.contracts.measured import Measured, swallows
 from akf.contracts.measured import measure as reduce_samples
 from akf.contracts.problems import BlockedError, IntegrityError
-from akf.evaluate.program import Program
+from akf.evaluate.program import Answer, Program
 from akf.evaluate.program import run as run_harness
 from akf.evaluate.request import Objects, harness_plan, harness_request, seeds_for
 from akf.evaluate.subject import Found, Subject
@@ -78,9 +78,10 @@ def measure(
     isolation = answer.report["facts"]["isolation"]
     checks = [_evidence(name, answer.report["checks"][name]) for name in EVIDENCE]
     files = {"correctness.jsonl": answer.files["correctness.jsonl"]}
+    side = {"check": _side(answer)}
     stop = next((check["name"] for check in checks if check["outcome"] != "pass"), None)
     if stop is not None:
-        return Found([*checks, *_not_run(subject, stop)], isolation, files, {})
+        return Found([*checks, *_not_run(subject, stop)], isolation, files, {}, side)
     noise, gain = plan["measurements"]
     own = noise["path"].startswith(f"attempts/{subject.candidate['id']}/")
     runs = ["aa", "ab"] if own else ["ab"]
@@ -88,14 +89,21 @@ def measure(
     request["plan"] = harness_plan(launches, gain["round_trip_ns"], gain["pairs"], gain["blocks"], runs)
     answer = run_harness(program, "measure", request, work, limit)
     files |= {f"{name}.jsonl": _canonical(answer.files[f"{name}.jsonl"]) for name in runs}
+    side["measure"] = _side(answer)
     shared = {} if own else {noise["path"]: (run.path / noise["path"]).read_bytes()}
     checks.append(_timing(answer.report["checks"], runs))
     if checks[-1]["outcome"] != "pass":
-        return Found([*checks, *_not_run(subject, "timing")], isolation, files, shared)
+        return Found([*checks, *_not_run(subject, "timing")], isolation, files, shared, side)
     confidence = subject.campaign["acceptance"]["confidence"]
     aa = reduce_samples(noise, files["aa.jsonl"] if own else shared[noise["path"]], confidence)
     ab = reduce_samples(gain, files["ab.jsonl"], confidence)
-    return Found([*checks, *_figures(subject, gain["id"], aa, ab)], isolation, files, shared)
+    return Found([*checks, *_figures(subject, gain["id"], aa, ab)], isolation, files, shared, side)
+
+
+def _side(answer: Answer) -> dict[str, Any]:
+    """Load and wall time of one command of the harness, for the journal; logs and spans stay out."""
+    side = orjson.loads(answer.files["side.json"])
+    return {name: side[name] for name in ("load_before", "load_after", "wall_s") if name in side}
 
 
 def _seeds(subject: Subject, secret: bytes) -> dict[str, str]:

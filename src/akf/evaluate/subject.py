@@ -44,7 +44,7 @@ class Subject(NamedTuple):
         claim, build = run.load(f"{base}/candidate.json"), run.load(f"{base}/build.json")
         if build.value["outcome"] != "built":
             message = f"{candidate!r} did not compile, so there is nothing to measure"
-            raise PreconditionError.of("AKF-P115", message, found=list(build.value.get("reasons", ())))
+            raise PreconditionError.of("AKF-P117", message, found=list(build.value.get("reasons", ())))
         task_id = next(parent["id"] for parent in claim.value["parents"] if parent["kind"] == "Task")
         task = run.load(f"tasks/{task_id}.json")
         data = run.read("run.json")
@@ -80,3 +80,4 @@ class Found(NamedTuple):
     isolation: str
     files: dict[str, bytes]
     shared: dict[str, bytes]
+    side: dict[str, Any] | None = None

@@ -19,7 +19,7 @@ from akf.contracts.canonical import canonical_bytes, digest, parse_canonical
 from akf.contracts.loader import Document, parse, read_input
 from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
 from akf.contracts.schemas import validate
-from akf.store import layout, ledger
+from akf.store import journal, layout, ledger
 from akf.store.lock import RunLock
 from akf.store.publish import StagedFolder, make_folder, publish_file, replace_sidecar, settle
 from akf.store.verify import Trust, signature_path, verify
@@ -200,7 +200,9 @@ class Run:
         return sorted(found, key=lambda path: (kinds[layout.place(path).slot.kind], path))  # type: ignore[union-attr]
 
     def _append(self, relative: str, value: Mapping[str, Any], data: bytes) -> None:
-        ledger.append(self.path, EVENTS[value["kind"]], relative, digest(data), facts_of(value))
+        event = EVENTS[value["kind"]]
+        ledger.append(self.path, event, relative, digest(data), facts_of(value))
+        journal.note(self.path, event, relative)
 
 
 def checked(value: dict[str, Any]) -> bytes:
