@@ -1,0 +1,1 @@
+"""The parts of the documentation that follow from the code."""
