@@ -73,9 +73,12 @@ def main() -> None:
             validate(checked)
 
     size = f"{len(FILE.read_bytes()) // 1024} KB"
-    for what, checked in (("valid", valid), (f"{FAULTS} faults", invalid)):
+    for what, checked, goal in (
+        ("valid", valid, "at least 150 times as fast"),
+        (f"{FAULTS} faults", invalid, "none: AKF also says line, column, expected, found and what was meant"),
+    ):
         found = compare(partial(ours, checked), partial(theirs, validator, checked.value), ROUNDS)
-        report("P4", f"validation of {size}, {what}", f"at least {150} times as fast", found)
+        report("P4", f"validation of {size}, {what}", goal, found)
         print(f"    AKF is {AT_ONCE / found.ratio:.0f} times as fast (it ran {AT_ONCE} times a round)")
     times = []
     for times_as_many in SIZES:

@@ -40,8 +40,8 @@ _OPTIONS = (
 
 # In marshal's bytes a float is "g" and eight bytes, little-endian: these have an exponent of all ones.
 _NOT_FINITE = re.compile(rb"g.{6}[\xf0-\xff][\x7f\xff]", re.DOTALL)
-_ASTRAL = re.compile(rb"[\xf0-\xf4]")
-_HIGH = re.compile(rb"[\xee\xef]")
+_ASTRAL = tuple(bytes([lead]) for lead in range(0xF0, 0xF5))
+_HIGH = (b"\xee", b"\xef")
 _COUNTABLE = 4_096
 _TOO_DEEP = b"\n" + b"  " * MAX_DEPTH
 
@@ -114,7 +114,9 @@ def _serialise(value: Any) -> tuple[bytes, bool]:
 
 def _order_differs(quick: bytes) -> bool:
     """Say whether keys may be ordered otherwise by UTF-16: only U+E000 to U+FFFF against what is beyond."""
-    return not quick.isascii() and bool(_ASTRAL.search(quick) and _HIGH.search(quick))
+    if quick.isascii():
+        return False
+    return any(lead in quick for lead in _ASTRAL) and any(lead in quick for lead in _HIGH)
 
 
 def _may_be_deep(body: bytes, value: Any) -> bool:

@@ -94,6 +94,7 @@ class _Explainer:
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._schema = schema
+        self._meant: dict[tuple[str, ...], str | None] = {}
         self._rules: dict[str, Callable[[ValidationError], Iterator[Finding]]] = {
             "required": self._required,
             "unevaluatedProperties": self._unexpected,
@@ -130,7 +131,7 @@ class _Explainer:
     def _unexpected(self, error: ValidationError) -> Iterator[Finding]:
         known = [name for name in self._parent(error).get("properties", {}) if name != "$schema"]
         for field in error.kind.value:
-            near = did_you_mean(field, known)
+            near = self._near(field, known)
             yield Finding(
                 "AKF-S023",
                 f"the field {show(field)} is not known here",
@@ -140,6 +141,13 @@ class _Explainer:
                 hint=f"did you mean {near}?" if near else None,
                 at_key=True,
             )
+
+    def _near(self, field: str, known: list[str]) -> str | None:
+        """Look a near miss up once: the same slip tends to be in every row."""
+        question = (field, *known)
+        if question not in self._meant:
+            self._meant[question] = did_you_mean(field, known)
+        return self._meant[question]
 
     def _type(self, error: ValidationError) -> Iterator[Finding]:
         yield self._wrong_type(error, list(error.kind.value))
