@@ -88,7 +88,7 @@ def validate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Any artifact.")],
     kind: Annotated[str | None, typer.Option("--kind", help="Kind that it must be.")] = None,
 ) -> Result:
-    """Check one artifact against the schema of its kind."""
+    """Check one artifact: the schema of its kind, and what it must mean."""
     from akf.cli.commands.validate import artifact as run
 
     return run(file, kind)

@@ -1,9 +1,8 @@
-"""`fill`: a draft's placeholders become facts, in a new folder.
+"""`fill --host`: a draft's placeholders become facts of this machine, in a new folder.
 
 Invariants:
 - The draft is never changed; the filled Suite folder appears whole or not at all.
-- Only placeholders are filled: a field that holds a value keeps it, and a value that is set must satisfy the schema.
-- `--host` fills in what this machine says and measures now; nothing is invented.
+- Only placeholders are filled, with what this machine says and measures now; nothing is invented.
 - The noise limit is twice the A/A spread measured here, at least 0.5 % and at most the smallest threshold or margin:
   a noisier machine shows in each gate's own A/A.
 """
@@ -15,17 +14,12 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from akf.contracts.canonical import canonical_bytes, digest
-from akf.contracts.documents import load
-from akf.contracts.loader import parse
+from akf.contracts.pointer import get, put
 from akf.contracts.problems import InvalidError, PreconditionError
 from akf.contracts.rules.check import Inputs, check_campaign
-from akf.contracts.rules.placeholders import blockers
-from akf.contracts.schemas import schema, validate
 from akf.frameworks import host_reference
-from akf.frameworks.pointer import get, put
+from akf.store.draft import copy_of, render
 from akf.store.publish import StagedFolder, make_folder
 from akf.trust.keys import PublicKey
 
@@ -61,8 +55,8 @@ def fill_host(campaign: Path, out: Path, keys: dict[str, PublicKey] | None, meas
         ConflictError: `out` exists.
     """
     inputs = _draft(campaign)
-    suite, draft = _copy(inputs.suite), _copy(inputs.campaign)
-    workload = _copy(inputs.workload)
+    suite, draft = copy_of(inputs.suite), copy_of(inputs.campaign)
+    workload = copy_of(inputs.workload)
     with tempfile.TemporaryDirectory(prefix="akf-fill-") as scratch:
         baseline = host_reference.build_baseline(Path(scratch))
         environment = host_reference.environment(baseline)
@@ -105,42 +99,6 @@ def fill_host(campaign: Path, out: Path, keys: dict[str, PublicKey] | None, meas
     }
 
 
-def set_values(file: Path, values: list[str], out: Path) -> dict[str, Any]:
-    """Fill placeholders of one file by hand: `POINTER=VALUE`, VALUE being JSON or else text.
-
-    Raises:
-        InvalidError: a pointer is no placeholder, or the value does not satisfy the schema.
-        ConflictError: `out` exists.
-    """
-    document = load(file)
-    open_now = {
-        blocker["pointer"] for blocker in blockers(schema(document.value["kind"]), document.value, document.file)
-    }
-    value = _copy(document)
-    for text in values:
-        pointer, _, content = text.partition("=")
-        if pointer not in open_now:
-            hint = "only placeholders can be filled; akf validate-campaign lists them"
-            raise InvalidError.of(
-                "AKF-M050",
-                f"{pointer!r} is not a placeholder of {file}",
-                file=str(file),
-                pointer=pointer,
-                expected=sorted(open_now),
-                hint=hint,
-            )
-        put(value, pointer, _value(content))
-    data = render(value)
-    problems = validate(parse(data, str(out)), value["kind"])
-    if problems:
-        raise InvalidError(problems)
-    from akf.store.publish import publish_file  # noqa: PLC0415
-
-    make_folder(out.absolute().parent)
-    publish_file(out, data, mode=0o644)
-    return {"file": str(out), "filled": [text.partition("=")[0] for text in values]}
-
-
 def noise_limit(campaign: dict[str, Any], measured: Measured) -> float:
     """The noise limit that this machine's A/A supports, rounded up to 0.1 %."""
     acceptance = campaign["acceptance"]
@@ -158,11 +116,6 @@ def workload_path(campaign: dict[str, Any]) -> str:
     return str(campaign["workload"]["path"])
 
 
-def render(value: dict[str, Any]) -> bytes:
-    """Hand-written form: indented, in the order of the draft."""
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
 def _draft(campaign: Path) -> Inputs:
     result = check_campaign(campaign)
     if not result.valid:
@@ -174,7 +127,7 @@ def _draft(campaign: Path) -> Inputs:
             "AKF-P130", message, file=str(campaign), hint="`--host` fills the reference platform only"
         )
     if inputs.suite is None or inputs.workload is None:
-        raise PreconditionError.of("AKF-P130", "the draft names no Suite or no Workload", file=str(campaign))
+        raise PreconditionError.of("AKF-P131", "the draft names no Suite or no Workload", file=str(campaign))
     return inputs
 
 
@@ -222,19 +175,6 @@ def _capture(campaign: dict[str, Any], measured: Measured) -> dict[str, Any]:
 
 def _inside(path: Path, root: Path) -> str:
     return path.absolute().relative_to(root.absolute()).as_posix()
-
-
-def _copy(document: Any) -> dict[str, Any]:
-    value: dict[str, Any] = orjson.loads(orjson.dumps(document.value))
-    value.pop("$schema", None)
-    return value
-
-
-def _value(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
 
 
 def source_digest(value: Any) -> str:

@@ -16,14 +16,25 @@ from akf.contracts.shipped import shipped
 
 def fill(campaign: Path, host: bool, out: Path | None, keys: Path | None, values: list[str]) -> Result:
     """Fill a draft by this machine's facts, or by hand."""
-    if host == bool(values):
-        raise UsageError.of("AKF-U004", "say either --host or --set POINTER=VALUE", hint="see: akf fill --help")
-    if values:
-        from akf.frameworks.fill import set_values  # noqa: PLC0415
+    if host:
+        if values:
+            raise UsageError.of("AKF-U004", "--host and --set exclude each other", hint="see: akf fill --help")
+        return Result(_host(campaign, out, keys))
+    if not values and keys is None:
+        message = "say what to fill: --host, --set POINTER=VALUE or --keys FOLDER"
+        raise UsageError.of("AKF-U006", message, hint="see: akf fill --help")
+    return Result(_by_hand(campaign, out, keys, values))
 
-        target = out or campaign.with_name(f"{campaign.stem}.filled.json")
-        return Result(set_values(campaign, values, target))
-    return Result(_host(campaign, out, keys))
+
+def _by_hand(campaign: Path, out: Path | None, keys: Path | None, values: list[str]) -> dict[str, Any]:
+    from akf.store.draft import KEYS, assignment, fill_draft  # noqa: PLC0415
+    from akf.trust.keys import pinned  # noqa: PLC0415
+
+    wanted = dict(assignment(text) for text in values)
+    if keys is not None:
+        root = pinned(load(keys / "trust.json", "TrustRoot").value["keys"])
+        wanted[KEYS] = {role: key.pin() for role, key in root.items()}
+    return fill_draft(campaign, wanted, out or campaign.with_name(f"{campaign.stem}.filled.json"))
 
 
 def _host(campaign: Path, out: Path | None, keys: Path | None) -> dict[str, Any]:

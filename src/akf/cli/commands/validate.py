@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from akf.cli.result import NOT_MET, Result
 from akf.contracts.documents import load
-from akf.contracts.problems import InvalidError
+from akf.contracts.loader import Document
+from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.rules.check import Result as Checked
 from akf.contracts.rules.check import check_campaign, check_suite
 
@@ -22,12 +24,30 @@ def campaign(path: Path, require_ready: bool) -> Result:
 
 
 def artifact(path: Path, kind: str | None) -> Result:
-    """Check one file against the schema of its kind."""
+    """Check one file by the schema of its kind and the rules of its meaning."""
     try:
         document = load(path, kind)
     except InvalidError as error:
-        return Result({"valid": False, "problems": [problem.to_json() for problem in error.problems]}, error.exit_code)
+        return _invalid(error.problems)
+    problems = _meaning(document)
+    if problems:
+        return _invalid(sorted(problems, key=Problem.sort_key))
     return Result({"valid": True, "kind": document.value["kind"], "id": document.value.get("id"), "problems": []})
+
+
+def _invalid(problems: Iterable[Problem]) -> Result:
+    return Result({"valid": False, "problems": [problem.to_json() for problem in problems]}, InvalidError.exit_code)
+
+
+def _meaning(document: Document) -> list[Problem]:
+    """What the file itself must mean; what other files say of it is for validate-suite and validate-campaign."""
+    from akf.contracts.rules.campaign import campaign_problems  # noqa: PLC0415
+    from akf.contracts.rules.suite import suite_problems  # noqa: PLC0415
+    from akf.contracts.rules.task import task_problems  # noqa: PLC0415
+
+    rules = {"Campaign": campaign_problems, "OptimizationSuite": suite_problems, "Task": task_problems}
+    rule = rules.get(document.value["kind"])
+    return rule(document) if rule is not None else []
 
 
 def _result(checked: Checked, require_ready: bool) -> Result:
