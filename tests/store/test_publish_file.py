@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support import strace
 from tests.support.folders import names, without_renameat2, without_unnamed_files
+from tests.support.kill import hooked
 from tests.support.mounts import mounted, remount
 from tests.support.process import NOBODY, in_child, together
 
@@ -164,6 +165,22 @@ def test_a_folder_of_somebody_else_is_named(open_folder: Path) -> None:
         assert refusals() == wanted
         open_folder.chmod(0o755)
     assert names(open_folder) == []
+
+
+def test_an_unprivileged_user_publishes_without_a_named_temporary(open_folder: Path) -> None:
+    """Linux may refuse hard links to what a user does not own (fs.protected_hardlinks); its own are fine."""
+    own = open_folder / "own"
+    own.mkdir()
+    if os.geteuid() == 0:
+        os.chown(own, NOBODY, NOBODY)
+
+    def publish() -> list[str]:
+        with hooked(lambda _n, _name, real, args, kwargs: real(*args, **kwargs)) as calls:
+            publish_file(own / "a.json", b"{}\n")
+        return calls
+
+    assert in_child(publish, uid=NOBODY) == ["open", "write", "fchmod", "fsync", "link", "fsync"]
+    assert names(own) == ["a.json"]
 
 
 def test_a_missing_folder_and_a_file_in_the_way_are_named(tmp_path: Path) -> None:

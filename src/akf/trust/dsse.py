@@ -98,14 +98,15 @@ def verify(
     kind = _kind(artifact_name, artifact_bytes) if kind is None else kind
     about = _About(artifact_name)
     opened = _open(envelope_bytes, about)
-    wanted = statement(artifact_name, digest(artifact_bytes), role, kind)
+    artifact_digest = digest(artifact_bytes)
+    wanted = statement(artifact_name, artifact_digest, role, kind)
     problems = [
         *_signature_problems(opened, role, public_keys, about),
         *_statement_problems(opened.payload, wanted, about),
     ]
     if problems:
         raise IntegrityError(problems)
-    return Verified(role, opened.key_id, kind, artifact_name, digest(artifact_bytes))
+    return Verified(role, opened.key_id, kind, artifact_name, artifact_digest)
 
 
 class _About(NamedTuple):
