@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support import soak
 from tests.support.folders import names, without_renameat2, without_unnamed_files
-from tests.support.kill import Report, calls_of, fail_points, kill_points
+from tests.support.kill import Report, Work, calls_of, fail_points, kill_points
 from tests.support.process import in_child
 
 from akf.contracts.canonical import canonical_bytes, digest
@@ -68,8 +69,20 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+def kills(work: Work, folders: Folders, check: Callable[[Path], object]) -> Report:
+    """Kill at every point, or at those of the slice that is asked for."""
+    cut = soak.whole()
+    return kill_points(work, folders, check, stride=cut.stride, offset=cut.offset)
+
+
+def failures(work: Work, folders: Folders, check: Callable[[Path, int | None], object], number: int) -> Report:
+    """Refuse every call, or those of the slice that is asked for."""
+    cut = soak.whole()
+    return fail_points(work, folders, check, number=number, stride=cut.stride, offset=cut.offset)
+
+
 def everything(report: Report, *needed: str) -> None:
-    assert report.stopped == report.points > 0
+    assert report.stopped == report.points
     assert set(needed) <= set(report.calls)
 
 
@@ -88,17 +101,17 @@ class TestPublishFile:
         assert tree(folder) == {"a.json": DATA}
 
     def test_unnamed(self, root: Path) -> None:
-        report = kill_points(self.work, Folders(root, nothing), self.check)
+        report = kills(self.work, Folders(root, nothing), self.check)
         everything(report, "open", "write", "fsync", "link")
 
     def test_named(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         without_unnamed_files(monkeypatch)
-        everything(kill_points(self.work, Folders(root, nothing), self.check), "open", "write", "fsync", "renameat2")
+        everything(kills(self.work, Folders(root, nothing), self.check), "open", "write", "fsync", "renameat2")
 
     def test_linked(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         without_unnamed_files(monkeypatch)
         without_renameat2(monkeypatch)
-        report = kill_points(self.work, Folders(root, nothing), self.check)
+        report = kills(self.work, Folders(root, nothing), self.check)
         everything(report, "open", "write", "fsync", "link", "unlink")
 
 
@@ -116,7 +129,7 @@ def test_replace_sidecar(root: Path) -> None:
         publish_file(folder / "a.json", b"{}\n")
         assert tree(folder) == {"a.json": b"{}\n", "a.sig.json": DATA}
 
-    everything(kill_points(work, Folders(root, prepare), check), "rename")
+    everything(kills(work, Folders(root, prepare), check), "rename")
 
 
 class TestStagedFolder:
@@ -138,11 +151,11 @@ class TestStagedFolder:
         assert names(folder) == ["run"]
 
     def test_new(self, root: Path) -> None:
-        everything(kill_points(self.work, Folders(root, nothing), self.check), "mkdir", "write", "fsync", "renameat2")
+        everything(kills(self.work, Folders(root, nothing), self.check), "mkdir", "write", "fsync", "renameat2")
 
     def test_guarded(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         without_renameat2(monkeypatch)
-        everything(kill_points(self.work, Folders(root, nothing), self.check), "rename")
+        everything(kills(self.work, Folders(root, nothing), self.check), "rename")
 
     def test_over_an_orphan(self, root: Path) -> None:
         def work(folder: Path) -> None:
@@ -159,12 +172,12 @@ class TestStagedFolder:
             work(folder)
             assert tree(folder) == {"build/out.so": DATA}
 
-        everything(kill_points(work, Folders(root, prepare), check), "rename", "renameat2", "unlink", "rmdir")
+        everything(kills(work, Folders(root, prepare), check), "rename", "renameat2", "unlink", "rmdir")
 
     @pytest.mark.soak
     def test_many_files(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(self, "files", 40, raising=False)
-        everything(kill_points(self.work, Folders(root, nothing), self.check), "renameat2")
+        everything(kills(self.work, Folders(root, nothing), self.check), "renameat2")
 
 
 class TestLedger:
@@ -197,10 +210,10 @@ class TestLedger:
         assert len(again) == len(lines) + 1
 
     def test_append(self, root: Path) -> None:
-        everything(kill_points(self.work, Folders(root, self.prepare), self.check), "write", "fsync")
+        everything(kills(self.work, Folders(root, self.prepare), self.check), "write", "fsync")
 
     def test_append_after_a_torn_line(self, root: Path) -> None:
-        everything(kill_points(self.work, Folders(root, self.prepare_torn), self.check), "ftruncate", "write")
+        everything(kills(self.work, Folders(root, self.prepare_torn), self.check), "ftruncate", "write")
 
     def test_open(self, root: Path) -> None:
         def work(folder: Path) -> None:
@@ -212,7 +225,7 @@ class TestLedger:
                 work(folder)
             assert len(ledger.read(path.read_bytes(), RUN)) == 1
 
-        everything(kill_points(work, Folders(root, nothing), check), "open", "write", "fsync")
+        everything(kills(work, Folders(root, nothing), check), "open", "write", "fsync")
 
 
 def test_make_folder(root: Path) -> None:
@@ -223,7 +236,7 @@ def test_make_folder(root: Path) -> None:
         work(folder)
         assert (folder / "a" / "b" / "c").is_dir()
 
-    everything(kill_points(work, Folders(root, nothing), check), "mkdir", "fsync")
+    everything(kills(work, Folders(root, nothing), check), "mkdir", "fsync")
 
 
 def test_clean(root: Path) -> None:
@@ -240,7 +253,7 @@ def test_clean(root: Path) -> None:
         tidy(folder)
         assert names(folder) == []
 
-    everything(kill_points(work, Folders(root, abandoned), check), "unlink", "rmdir")
+    everything(kills(work, Folders(root, abandoned), check), "unlink", "rmdir")
 
 
 class TestKeys:
@@ -262,7 +275,7 @@ class TestKeys:
                 work(folder)
             self.whole(keys)
 
-        everything(kill_points(work, Folders(root, nothing), check), "renameat2")
+        everything(kills(work, Folders(root, nothing), check), "renameat2")
 
     def test_in_a_folder_that_exists_the_trust_root_comes_last(self, root: Path) -> None:
         def check(folder: Path) -> None:
@@ -274,7 +287,7 @@ class TestKeys:
                 path.unlink()
             init_keys(folder)
 
-        everything(kill_points(init_keys, Folders(root, nothing), check), "link")
+        everything(kills(init_keys, Folders(root, nothing), check), "link")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +311,7 @@ class TestRefusedCalls:
             assert not stale(folder)
             TestPublishFile.check(folder)
 
-        report = fail_points(TestPublishFile.work, Folders(root, nothing), check, number=number)
+        report = failures(TestPublishFile.work, Folders(root, nothing), check, number)
         assert report.stopped >= report.points - 1
 
     def test_staged_folder(self, root: Path, number: int) -> None:
@@ -309,7 +322,7 @@ class TestRefusedCalls:
             assert names(folder) in ([], ["run"])
             case.check(folder)
 
-        report = fail_points(case.work, Folders(root, nothing), check, number=number)
+        report = failures(case.work, Folders(root, nothing), check, number)
         assert report.stopped == report.points
 
     def test_ledger(self, root: Path, number: int) -> None:
@@ -319,8 +332,8 @@ class TestRefusedCalls:
             assert len(lines) == (2 if code else 3)
             TestLedger.check(folder)
 
-        report = fail_points(TestLedger.work, Folders(root, TestLedger.prepare), check, number=number)
-        assert report.stopped >= 2
+        report = failures(TestLedger.work, Folders(root, TestLedger.prepare), check, number)
+        assert report.stopped >= report.points - 3  # what is said about the lock's holder may be missing
 
 
 class TestTheHarness:
