@@ -14,6 +14,7 @@ Everything follows from fixed formulas, so that the same arguments give the same
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +51,7 @@ SOURCES = {"kernel.cpp": b"// eight accumulators\n", "launch.json": b"{}\n"}
 OBJECT = b"\x7fELF candidate\n"
 LAUNCHES = {"decode-1": 2000, "decode-8": 500}
 CAPTURED = (1, 8)
+LAUNCH_NS, LEG_NS = 20_000, 20_000_000
 SIZE = {"sym": "T", "min": 1, "max": 16, "multiple_of": 1}
 DTYPE = {"host": "float32", "ascend": "bfloat16"}
 
@@ -156,7 +158,7 @@ class RunMaker:
         self.lines: list[ledger.Line] = []
         root = _root(changes)
         self.campaign = root["campaign.json"]
-        self.task = _task(changes)
+        self.task = copy.deepcopy(_task(changes))
         for path, value in root.items():
             self._write(path, value)
         run = self._run(root)
@@ -226,7 +228,7 @@ class RunMaker:
             "evidence": changes.evidence,
             "status": "pass",
             "checks": [*_checks(gate, changes, self.campaign, self.task), *changes.extra.get(gate, ())],
-            "samples": [self._samples(gate, each) for each in plan["measurements"]],
+            "samples": list({each["path"]: self._samples(gate, each) for each in plan["measurements"]}.values()),
             "secret": secret,
             "harness_digest": HARNESS,
             "hypothesis": "unobserved",
@@ -327,11 +329,12 @@ def sampled(gate: str, measurement: Value, changes: Changes) -> list[Value]:
     count = 1
     if measurement["statistic"] == "quantile":
         count = -(-quantile_support(measurement["quantile"]) // measurement["pairs"])
-    around = 20_000_000 + int(hashlib.sha256(measurement["path"].encode()).hexdigest()[:6], 16)
+    own = int(hashlib.sha256(measurement["path"].encode()).hexdigest()[:5], 16)  # no two files are alike
+    around = LAUNCH_NS if measurement["design"] == "abba" else LEG_NS
     records = []
     for sample_id, row, pair, block, segment, side in _places(measurement):
         ratio = ratios(by_row[row], measurement["pairs"])[pair]
-        value = around * (1 + 7 * list(by_row).index(row)) * LAUNCHES.get(row, 1)
+        value = around * (1 + 7 * list(by_row).index(row)) * LAUNCHES.get(row, 1) + own
         if side == "B":
             value = round(value / ratio if measurement["better"] == "lower" else value * ratio)
         records.append(
@@ -380,7 +383,7 @@ def _measurement(gate: str, purpose: str, rule: Value, campaign: Value, task: Va
     abba = rule["gate"] == "operator"
     name = f"{rule['id']}.{purpose}"
     rows = [{"id": row["id"], "weight": row["weight"], "launches": LAUNCHES.get(row["id"], 1)} for row in task["rows"]]
-    value = {
+    value: Value = {
         "id": name,
         "purpose": purpose,
         "rule": rule["id"],
@@ -446,7 +449,7 @@ def _candidate(changes: Changes, parents: list[Value]) -> Value:
         "try_number": 1,
         "claim": claim | ({"launch": "launch.json"} if changes.abi == "binary" else {}),
         "sources": sources,
-        "source_digest": tree_digest((each["path"], each["executable"], each["digest"]) for each in sources),  # type: ignore[misc]
+        "source_digest": tree_digest((str(each["path"]), False, str(each["digest"])) for each in sources),
         "manifest_digest": digest(b"the manifest"),
     }
 
@@ -549,6 +552,7 @@ def _root(changes: Changes) -> dict[str, Value]:
             site["graph"] = {"mode": "graph", "capture_sizes_tokens": list(CAPTURED)}
     capture = _capture(changes, campaign, workload)
     root = {"suite.json": suite, "campaign.json": campaign, "workload.json": workload, "capture.json": capture}
+    root = copy.deepcopy(root)
     for path, value in root.items():
         change = changes.edit.get(path.removesuffix(".json"))
         if change is not None:
@@ -667,3 +671,37 @@ def _capture(changes: Changes, campaign: Value, workload: Value) -> Value:
         ],
         "clock": "steady",
     }  # fmt: skip
+
+
+def deciding(decision: Value) -> tuple[str, int, str]:
+    """Verdict, row and reason code of a Decision; its deciding reason stands first and is of the lowest row."""
+    first = decision["reasons"][0]
+    assert first["row"] == decision["row"] == min(reason["row"] for reason in decision["reasons"])
+    return decision["verdict"], decision["row"], first["code"]
+
+
+def fired(decision: Value) -> set[tuple[int, str, str | None, str | None]]:
+    """Every rule that fired: row, code, gate, check."""
+    return {(reason["row"], reason["code"], reason.get("gate"), reason.get("check")) for reason in decision["reasons"]}
+
+
+def outcome(decision: Value, gate: str, check: str) -> str:
+    """The outcome of one check, as judged."""
+    found = [each["outcome"] for each in decision["checks"] if (each["gate"], each["check"]) == (gate, check)]
+    assert len(found) == 1, found
+    return str(found[0])
+
+
+def acceptance(**changes: Any) -> Callable[[Value], None]:
+    """An edit of the Campaign's acceptance: a rule by its id (dashes as underscores), or a field."""
+
+    def edit(campaign: Value) -> None:
+        rules = {rule["id"]: rule for group in ("gains", "guards") for rule in campaign["acceptance"][group]}
+        for name, change in changes.items():
+            rule = rules.get(name.replace("_", "-"))
+            if rule is None:
+                campaign["acceptance"][name] = change
+            else:
+                rule.update(change)
+
+    return edit

@@ -149,7 +149,8 @@ def _ruled(evidence: Evidence, blank: Judged, kind: str, rule_id: str, planned: 
     if swallowed is not None:
         return swallowed
     if blank.gate == "reproduction" and kind == "gain":
-        if not same_rows(found.planned, planned.behind(rule["gate"], kind, rule_id).planned):
+        first = planned.behind(rule["gate"], kind, rule_id).planned
+        if first is not None and not same_rows(found.planned, first):
             note = f"rows or weights are not those of the {rule['gate']} gate"
             return blank._replace(outcome="incomparable", codes=("PLAN_DIFFERS",), note=note)
         return _claim(evidence, blank, reduction, limit)

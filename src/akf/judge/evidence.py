@@ -243,7 +243,7 @@ def _secrets(found: Mapping[str, Artifact], base: str, lines: Iterable[ledger.Li
         value, plan = found.get(f"{base}/gates/{gate}.json"), found.get(f"{base}/plan/{gate}.json")
         if plan is not None and committed.count(plan["secret_digest"]) > 1:
             message = f"{base}/plan/{gate}.json commits to a secret that another plan committed to"
-            problems.append(_problem("AKF-I214", message, f"{base}/plan/{gate}.json"))
+            problems.append(_problem("AKF-I219", message, f"{base}/plan/{gate}.json"))
         if value is None or plan is None:
             continue
         path = f"{base}/gates/{gate}.json"
@@ -252,7 +252,7 @@ def _secrets(found: Mapping[str, Artifact], base: str, lines: Iterable[ledger.Li
             message = f"{path} reveals another secret than its plan committed to"
             problems.append(_problem("AKF-I214", message, path, expected=plan["secret_digest"], found=revealed))
         if value["harness_digest"] != plan["harness_digest"]:
-            problems.append(_problem("AKF-I214", f"{path} ran another harness than planned", path))
+            problems.append(_problem("AKF-I223", f"{path} ran another harness than planned", path))
     return problems
 
 
@@ -266,7 +266,7 @@ def _exactly(
         path = folder + each["path"]
         data = files.get(path)
         if path in seen:
-            problems.append(_problem("AKF-I213", f"{artifact} names {path} twice", artifact))
+            problems.append(_problem("AKF-I218", f"{artifact} names {path} twice", artifact))
         elif data is None:
             problems.append(_problem("AKF-I202", f"{path} is missing", path))
         elif digest(data) != each["digest"] or len(data) != each["bytes"]:

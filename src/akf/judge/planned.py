@@ -102,9 +102,9 @@ def _behind(evidence: Evidence, gate: str, purpose: str, rule: str) -> Found:
     return Found(mine[0], measure(mine[0], evidence.files[path], evidence.campaign["acceptance"]["confidence"]))
 
 
-def same_rows(mine: Artifact, other: Artifact | None) -> bool:
+def same_rows(mine: Artifact, other: Artifact) -> bool:
     """Whether two planned measurements weigh the same rows in the same way."""
-    return other is not None and _rows(mine) == _rows(other)
+    return _rows(mine) == _rows(other)
 
 
 def _differences(evidence: Evidence, gate: Artifact) -> list[str]:
