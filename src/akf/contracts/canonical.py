@@ -38,8 +38,11 @@ _OPTIONS = (
     | orjson.OPT_PASSTHROUGH_DATETIME
 )
 
-# In marshal's bytes a float is "g" and eight bytes, little-endian: these have an exponent of all ones.
+# In marshal's bytes a float is "g" (with the top bit where it may be referred to again) and eight bytes,
+# little-endian; these have an exponent of all ones.
 _NOT_FINITE = re.compile(rb"g.{6}[\xf0-\xff][\x7f\xff]", re.DOTALL)
+_NOT_FINITE_AGAIN = re.compile(rb"\xe7.{6}[\xf0-\xff][\x7f\xff]", re.DOTALL)
+_MARSHAL = 4
 _ASTRAL = tuple(bytes([lead]) for lead in range(0xF0, 0xF5))
 _HIGH = (b"\xee", b"\xef")
 _COUNTABLE = 4_096
@@ -105,11 +108,17 @@ def _serialise(value: Any) -> tuple[bytes, bool]:
         quick = orjson.dumps(value, option=_OPTIONS)
         if numbers.KNOWN and not _order_differs(quick):
             body, large, read_back = numbers.rewrite(quick, value)
-            if read_back or not _NOT_FINITE.search(marshal.dumps(value, 2)):
+            if read_back or _plain_and_finite(value):
                 return body, large
     except (TypeError, ValueError):
         pass  # refused or unusual: the careful way decides
     return _careful(value), True
+
+
+def _plain_and_finite(value: Any) -> bool:
+    """Say whether `value`, which orjson accepted, is built-in JSON types alone, without NaN and infinity."""
+    marshalled = marshal.dumps(value, _MARSHAL)
+    return not (_NOT_FINITE.search(marshalled) or _NOT_FINITE_AGAIN.search(marshalled))
 
 
 def _order_differs(quick: bytes) -> bool:

@@ -59,7 +59,7 @@ def rewrite(quick: bytes, value: Any) -> tuple[bytes, bool, bool]:
 
 
 def _exponents(text: bytes) -> bool:
-    return bool((b"e-" in text and _SMALL.search(text)) or (b"+" in text and _LARGE.search(text)))
+    return bool(_SMALL.search(text) or (b"+" in text and _LARGE.search(text)))
 
 
 def _drop_zeros(text: bytes) -> bytes:
