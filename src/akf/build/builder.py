@@ -66,7 +66,7 @@ def _sources(run: Run, candidate: str, value: dict[str, Any]) -> list[TreeFile]:
     named = {each["path"]: each["digest"] for each in value["sources"]}
     if {file.path: digest(file.data) for file in files} != named:
         message = f"the source files of {candidate!r} are not the ones that it names"
-        raise IntegrityError.of("AKF-I212", message, file=f"attempts/{candidate}/source")
+        raise IntegrityError.of("AKF-I217", message, file=f"attempts/{candidate}/source")
     return files
 
 
@@ -87,7 +87,7 @@ def _build(
         message = (
             "the launch spec differs from that of the Task's perturbed kernel, which must be callable in its place"
         )
-        raise InvalidError.of("AKF-M043", message, expected=wrong_text, found=text)
+        raise InvalidError.of("AKF-M045", message, expected=wrong_text, found=text)
     identity = host_reference.compiler()
     with tempfile.TemporaryDirectory(prefix="akf-build-") as scratch:
         work = Path(scratch)

@@ -41,7 +41,7 @@ def claim_problems(document: Document, sources: list[str]) -> list[Problem]:
         )
     if hypothesis["size_low_ratio"] > hypothesis["size_high_ratio"]:
         message = "the smallest expected change exceeds the largest"
-        found.append(at(document, "/hypothesis/size_low_ratio", "AKF-M040", message))
+        found.append(at(document, "/hypothesis/size_low_ratio", "AKF-M044", message))
     launch = claim.get("launch")
     if claim["abi"] == "binary" and launch is None:
         message = "the binary ABI needs a launch spec"

@@ -230,7 +230,7 @@ def _name(run: Run, manifest: Document, task: str, source_digest: str, *, retry:
     if not retry:
         message = f"the run has these very sources already, as {last!r}; a source gets one gate of each kind"
         raise ConflictError.of(
-            "AKF-C107", message, file=manifest.file, hint="after a blocked or incomparable gate: akf submit --retry"
+            "AKF-C108", message, file=manifest.file, hint="after a blocked or incomparable gate: akf submit --retry"
         )
     if wanted != first:
         raise PreconditionError.of(

@@ -52,7 +52,7 @@ def schema(kind: str) -> dict[str, Any]:
     path = kinds().get(kind)
     if path is None:
         text = f"there is no artifact of kind {show(kind)}"
-        raise UsageError.of("AKF-S020", text, expected=list(kinds()), found=kind, hint=_near(kind))
+        raise UsageError.of("AKF-U002", text, expected=list(kinds()), found=kind, hint=_near(kind))
     try:
         loaded = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:

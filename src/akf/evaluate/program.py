@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from akf.contracts.canonical import digest_file
-from akf.contracts.problems import BlockedError, DefectError, IntegrityError
+from akf.contracts.problems import BlockedError, DefectError, IntegrityError, InvalidError
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MAIN = b"import sys\nfrom akf_harness.main import main\nsys.exit(main(sys.argv[1:]))\n"
 _INTEGRITY, _BLOCKED = 3, 6
+_BAD_REFERENCE = "harness: REFERENCE_INVALID"
 
 
 class Program(NamedTuple):
@@ -64,6 +65,7 @@ def run(program: Program, command: str, request: dict[str, Any], work: Path, tim
     Raises:
         BlockedError: the machine cannot do it, or it took too long.
         IntegrityError: an object is not what its digest says.
+        InvalidError: the Task's reference does not run.
     """
     out = work / command
     out.mkdir()
@@ -109,6 +111,9 @@ def _ended(returncode: int, errors: str, command: str) -> None:
         raise BlockedError.of(
             "AKF-E103", f"the harness cannot measure here: {text}", hint="see the message; nothing was judged"
         )
+    if text.startswith(_BAD_REFERENCE):
+        hint = "correct reference.py and open it as a new Task: a frozen one is never changed"
+        raise InvalidError.of("AKF-M033", f"the Task's reference cannot be used: {text}", hint=hint)
     raise DefectError.of("AKF-X002", f"the harness failed at `{command}`: {text}", found=lines[-8:])
 
 

@@ -69,7 +69,7 @@ def read_plain(run: Path, relative: str) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise IntegrityError.of("AKF-I221", f"{relative} is no regular file", file=relative)
         if status.st_size > MAX_SAMPLES_BYTES:
-            raise IntegrityError.of("AKF-I221", f"{relative} has {status.st_size} bytes", file=relative)
+            raise IntegrityError.of("AKF-I224", f"{relative} has {status.st_size} bytes", file=relative)
         return stream.read()
 
 

@@ -79,7 +79,7 @@ def _walk(handle: int, name: str, prefix: str, problems: list[Problem], budget: 
         status = os.stat(entry, dir_fd=handle, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
             if path.count("/") >= MAX_LEVELS:
-                problems.append(_refused(name, path, f"lies deeper than {MAX_LEVELS} folders"))
+                problems.append(_too_much(name, path, f"lies deeper than {MAX_LEVELS} folders"))
                 continue
             inner = os.open(entry, _FLAGS | os.O_DIRECTORY, dir_fd=handle)
             try:
@@ -93,12 +93,12 @@ def _walk(handle: int, name: str, prefix: str, problems: list[Problem], budget: 
             continue
         budget.files -= 1
         if budget.files < 0:
-            problems.append(_refused(name, path, f"is one file too many: at most {MAX_FILES}"))
+            problems.append(_too_much(name, path, f"is one file too many: at most {MAX_FILES}"))
             return
         data = _read(handle, entry, budget)
         if data is None:
             problems.append(
-                _refused(name, path, f"exceeds the {MAX_TOTAL_BYTES} bytes that all files may have, or changed")
+                _too_much(name, path, f"exceeds the {MAX_TOTAL_BYTES} bytes that all files may have, or changed")
             )
             continue
         yield TreeFile(path, data, bool(status.st_mode & stat.S_IXUSR))
@@ -138,6 +138,11 @@ def _kind(status: os.stat_result) -> str:
 def _refused(name: str, path: str, what: str) -> Problem:
     hint = "submit plain files only: copy what a link points to"
     return Problem("AKF-S103", f"{printable(path)} {what}", file=name, found=printable(path), hint=hint)
+
+
+def _too_much(name: str, path: str, what: str) -> Problem:
+    hint = "submit the sources of one kernel; leave out what is built or downloaded"
+    return Problem("AKF-S107", f"{printable(path)} {what}", file=name, found=printable(path), hint=hint)
 
 
 def _unreadable(folder: Path, name: str, error: OSError) -> InvalidError | StorageError:
