@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from akf.cli.main import INTERRUPTED
 from akf.contracts import codes, problems
 from akf.contracts.canonical import parse_canonical
 from akf.contracts.loader import parse
@@ -18,7 +19,7 @@ PROBLEM = re.compile(r"AKF-[SMIPCEFUTX][0-9]{3}\Z")
 REASON = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*\Z")
 STATUSES = {
     error.exit_code for error in vars(problems).values() if isinstance(error, type) and issubclass(error, AkfError)
-}
+} | {INTERRUPTED}
 
 
 def tables(path: Path) -> dict[str, dict[str, object]]:
