@@ -21,7 +21,7 @@ HARNESS = """
 import os, sys, json
 from pathlib import Path
 import concurrent.futures, ctypes, shutil
-from akf.store import ledger, leftovers, publish
+from akf.store import _steps, ledger, leftovers
 from akf.store.lock import RunLock
 from akf.store.publish import StagedFolder, clean, make_folder, publish_file, replace_sidecar, settle, stale
 from akf.store import _system
@@ -61,7 +61,7 @@ WORKS = {
     _system._libc_renameat2 = lambda: None
     name = leftovers.temporary_name(leftovers.TEMPORARY)
     folder = os.open(root, os.O_RDONLY)
-    publish._publish_named(folder, root / "b.json", b"data", 0o444)
+    _steps.publish_named(folder, root / "b.json", b"data", 0o444)
 """,
     "sidecar": """
     for _ in range(2):

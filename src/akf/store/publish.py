@@ -11,7 +11,6 @@ Invariants:
   each.
 """
 
-import errno
 import os
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -19,7 +18,17 @@ from types import TracebackType
 from typing import Self
 
 from akf.contracts.problems import ConflictError, StorageError
-from akf.store._system import DIRECTORY, RENAME_NOREPLACE, Unsupported, renameat2, storage
+from akf.store._steps import (
+    Temporary,
+    fill,
+    flush,
+    flush_tree,
+    publish_named,
+    publish_unnamed,
+    rename_new_folder,
+    write_all,
+)
+from akf.store._system import DIRECTORY, storage
 from akf.store.leftovers import STAGE, TEMPORARY, claim, clean, remove, stale, temporary_name
 
 __all__ = [
@@ -31,12 +40,6 @@ __all__ = [
     "settle",
     "stale",
 ]
-
-FLUSH_THREADS = 16
-
-# Refusals that say something about the disk; any other refusal of a link asks for the fallback.
-_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EEXIST})
-_NO_TMPFILE = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS})
 
 
 def publish_file(target: Path, data: bytes, *, mode: int = 0o444) -> None:
@@ -50,8 +53,8 @@ def publish_file(target: Path, data: bytes, *, mode: int = 0o444) -> None:
         folder = os.open(target.parent, DIRECTORY)
         try:
             try:
-                if not _publish_unnamed(folder, target, data, mode):
-                    _publish_named(folder, target, data, mode)
+                if not publish_unnamed(folder, target, data, mode):
+                    publish_named(folder, target, data, mode)
             except FileExistsError as error:
                 raise _exists(target) from error
             _flush_appeared(folder, target)
@@ -76,8 +79,8 @@ def replace_sidecar(target: Path, data: bytes, artifact: Path, *, mode: int = 0o
         folder = os.open(target.parent, DIRECTORY)
         name = temporary_name(TEMPORARY)
         try:
-            with _temporary(folder, name) as temporary:
-                _fill(temporary.descriptor, data, mode)
+            with Temporary(folder, name) as temporary:
+                fill(temporary.descriptor, data, mode)
                 os.rename(name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
             _flush_appeared(folder, target)
         finally:
@@ -91,9 +94,9 @@ def settle(path: Path, root: Path | None = None) -> None:
     failure could still take back; whoever finds one settles it before building on it.
     """
     with storage(path, "flush"):
-        _flush(path)
+        flush(path)
         for folder in path.parents:
-            _flush(folder)
+            flush(folder)
             if root is None or folder == root:
                 break
 
@@ -107,14 +110,14 @@ def make_folder(path: Path, *, mode: int = 0o755) -> None:
             missing.append(folder)
             folder = folder.parent
         with suppress(PermissionError):  # not ours; where a crash left it unflushed, it is ours
-            _flush(folder.parent)
+            flush(folder.parent)
         for folder in reversed(missing):
             try:
                 os.mkdir(folder, mode)  # noqa: PTH102 - the kill harness counts the calls of `os`
             except FileExistsError:
                 if not folder.is_dir():
                     raise
-            _flush(folder.parent)
+            flush(folder.parent)
 
 
 class StagedFolder:
@@ -175,7 +178,7 @@ class StagedFolder:
             self._make(path.parent)
             descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
             try:
-                _write(descriptor, data)
+                write_all(descriptor, data)
                 os.fchmod(descriptor, mode)
             finally:
                 os.close(descriptor)
@@ -194,10 +197,10 @@ class StagedFolder:
 
     def _publish(self) -> None:
         with storage(self.target, "publish"):
-            _flush_tree(self.path)
+            flush_tree(self.path)
             aside = self._set_orphan_aside()
             try:
-                _rename_new_folder(self._parent, self.path.name, self.target.name)
+                rename_new_folder(self._parent, self.path.name, self.target.name)
             except FileExistsError as error:
                 raise _exists(self.target) from error
             finally:
@@ -226,113 +229,6 @@ class StagedFolder:
         self._own = self._parent = -1
 
 
-def _publish_unnamed(folder: int, target: Path, data: bytes, mode: int) -> bool:
-    """Publish through a file that has no name until it is whole; False where the system has no such thing."""
-    try:
-        descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=folder)
-    except OSError as error:
-        if error.errno in _NO_TMPFILE:
-            return False
-        raise
-    try:
-        _fill(descriptor, data, mode)
-        try:
-            # With a `dst_dir_fd` Python calls linkat with AT_SYMLINK_FOLLOW, which names the open file.
-            os.link(f"/proc/self/fd/{descriptor}", target.name, dst_dir_fd=folder, follow_symlinks=True)
-        except OSError as error:
-            if error.errno in _DISK:
-                raise
-            return False
-    finally:
-        os.close(descriptor)
-    return True
-
-
-def _publish_named(folder: int, target: Path, data: bytes, mode: int) -> None:
-    """Publish through a temporary name beside the final one."""
-    name = temporary_name(TEMPORARY)
-    with _temporary(folder, name) as temporary:
-        _fill(temporary.descriptor, data, mode)
-        try:
-            renameat2(folder, name, target.name, RENAME_NOREPLACE)
-        except Unsupported:
-            _link_and_drop(folder, name, target)
-
-
-class _temporary:  # noqa: N801 - reads as a context manager
-    """A named temporary that is removed when the block fails."""
-
-    def __init__(self, folder: int, name: str) -> None:
-        self._folder = folder
-        self._name = name
-        self.descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=folder)
-        claim(self.descriptor)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            with suppress(OSError):
-                os.unlink(self._name, dir_fd=self._folder)
-        os.close(self.descriptor)
-
-
-def _link_and_drop(folder: int, name: str, target: Path) -> None:
-    try:
-        os.link(name, target.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    except OSError as error:
-        if error.errno in _DISK:
-            raise
-        raise StorageError.of(
-            "AKF-F109",
-            f"cannot publish {target}: its file system has neither hard links nor renameat2",
-            file=str(target),
-            hint="keep runs on a local file system such as ext4, xfs, btrfs or tmpfs",
-        ) from error
-    with suppress(OSError):  # published; what stays is a leftover
-        os.unlink(name, dir_fd=folder)
-
-
-def _rename_new_folder(parent: int, name: str, final: str) -> None:
-    """Rename a folder to a name that must not exist."""
-    try:
-        renameat2(parent, name, final, RENAME_NOREPLACE)
-    except Unsupported:
-        _rename_guarded(parent, name, final)
-
-
-def _rename_guarded(parent: int, name: str, final: str) -> None:
-    """Look and rename under a lock on the parent, where the kernel cannot refuse to replace.
-
-    Every publisher here takes the lock, so they exclude one another. What another program creates between the
-    look and the rename is refused by ``rename`` too, unless it is an empty folder: then that empty folder is
-    replaced.
-    """
-    import fcntl  # noqa: PLC0415 - the fallback alone needs it
-
-    lock = os.open(".", DIRECTORY, dir_fd=parent)
-    try:
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            os.stat(final, dir_fd=parent, follow_symlinks=False)
-        except FileNotFoundError:
-            pass
-        else:
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final)
-        try:
-            os.rename(name, final, src_dir_fd=parent, dst_dir_fd=parent)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.ENOTDIR):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final) from error
-            raise
-    finally:
-        os.close(lock)
-
-
 def _exists(target: Path) -> ConflictError:
     return ConflictError.of(
         "AKF-C101",
@@ -359,26 +255,6 @@ def _inside(relative: str) -> PurePosixPath:
     return path
 
 
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _fill(descriptor: int, data: bytes, mode: int) -> None:
-    _write(descriptor, data)
-    os.fchmod(descriptor, mode)
-    os.fsync(descriptor)
-
-
-def _flush(path: Path | str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _flush_appeared(folder: int, target: Path) -> None:
     try:
         os.fsync(folder)
@@ -389,26 +265,3 @@ def _flush_appeared(folder: int, target: Path) -> None:
             file=str(target),
             hint="check the disk; the next command on this run verifies the file and flushes it again",
         ) from error
-
-
-def _flush_tree(root: Path) -> None:
-    """Flush every file of a tree from several threads, then its folders, the deepest first."""
-    files: list[str] = []
-    folders = [os.fspath(root)]
-    for folder in folders:  # grows while it is walked
-        for entry in os.scandir(folder):
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.path)
-            elif entry.is_file(follow_symlinks=False):
-                files.append(entry.path)
-    if len(files) > 1:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - costs 10 ms
-
-        with ThreadPoolExecutor(min(FLUSH_THREADS, len(files))) as pool:
-            for _ in pool.map(_flush, files):
-                pass
-    else:
-        for file in files:
-            _flush(file)
-    for folder in reversed(folders):
-        _flush(folder)
