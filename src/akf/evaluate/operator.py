@@ -218,7 +218,7 @@ def _figures(subject: Subject, measurement: str, aa: Measured, ab: Measured) -> 
         noise = aa.reduced.total if row is None else aa.reduced.rows[row]
         reduction = ab.reduced.total if row is None else ab.reduced.rows[row]
         if noise.interval is None or reduction.interval is None:
-            found.append(_check(name, "not_run", ["TOO_FEW_PAIRS"], "no interval at this confidence"))
+            found.append(_check(name, "not_run", ["SAMPLES_TOO_FEW"], "no interval at this confidence"))
             continue
         shown: dict[str, Any] = {"measurement": measurement, "interval": _interval(reduction.interval)}
         if swallows(noise.interval, limit, subject.campaign["noise"]["noise_limit_ratio"]):
