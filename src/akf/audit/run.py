@@ -2,9 +2,12 @@
 
 Invariants:
 - It reads only the run's folder, and a trust root from outside where one is given; it writes nothing without `--clean`.
-- Every file of the run is accounted for: an artifact, its signature, what an artifact names, or a known plain file.
-- Every Decision is recomputed from its evidence.
-- All breaks are listed in the order of the files; the first one is named.
+- Every file of the run is accounted for: an artifact, its signature, what an artifact names, a known plain file, or
+  what an interrupted command left behind.
+- Every line of the ledger is what its artifact makes it; every Decision is recomputed from its evidence.
+- What a killed command left is no break: a pending artifact is judged with the line that it will get, a last line that
+  was never confirmed does not count.
+- All breaks are listed in the order of the files; where there is one, nothing is cleaned.
 """
 
 from __future__ import annotations
@@ -15,22 +18,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import orjson
+
 from akf.contracts.canonical import digest
 from akf.contracts.documents import load
+from akf.contracts.gates import GATES
 from akf.contracts.problems import AkfError, IntegrityError, Problem
 from akf.judge import decide
 from akf.judge.evidence import read as read_evidence
+from akf.judge.lines import line_problems
 from akf.store import layout, ledger
-from akf.store.collect import attempt_files, plain_files
-from akf.store.lock import LOCK, RunLock
-from akf.store.publish import clean as remove
-from akf.store.publish import stale
-from akf.store.run import Run, checked
+from akf.store.collect import attempt_files, plain_files, read_plain
+from akf.store.left import clean as remove
+from akf.store.left import left_behind, orphans
+from akf.store.leftovers import is_temporary
+from akf.store.lock import LOCK
+from akf.store.run import EVENTS, Run, checked, facts_of
 from akf.store.verify import signature_path
 from akf.trust.keys import pinned
 
 _T = TypeVar("_T")
-_PLAIN = (layout.LEDGER, layout.JOURNAL, LOCK)
+_PLAIN = (layout.LEDGER, layout.JOURNAL)
+_PARTS = ("source", "build", *(f"samples/{gate}" for gate in GATES))
 _WRITABLE = 0o222
 
 
@@ -51,25 +60,24 @@ def audit(path: Path, trust: Path | None, *, clean: bool = False) -> dict[str, A
     run = Run.open(path)
     problems: list[Problem] = []
     trusted = _trust(run, trust, problems)
-    lines = _try(run.lines, problems) or ()
+    lines = _try(lambda: run.lines(torn=True), problems) or ()
+    book, pending = _try(run.foreseen, problems) or (None, [])
     attempts = sorted(each.name for each in _folders(path / layout.ATTEMPTS))
     tasks = sorted(each.stem for each in (path / layout.TASKS).glob("*.json") if not each.name.endswith(".sig.json"))
     for name in ("run.json", *(slot.template for slot in layout.ARTIFACTS[1:5])):
         _try(lambda name=name: run.load(name), problems)  # type: ignore[misc]
     for task in tasks:
         _try(lambda task=task: run.load(f"tasks/{task}.json"), problems)  # type: ignore[misc]
-    decisions = [_attempt(run, attempt, problems) for attempt in attempts]
-    pending = [] if problems else run.pending({line.path: line.digest for line in lines})
+    decisions = [_attempt(run, attempt, book, problems) for attempt in attempts]
     _entries(run, lines, problems)
     _files(run, attempts, problems)
-    leftovers = stale(path)
-    if clean and leftovers:
-        with RunLock(path):
-            remove(leftovers)
+    leftovers = left_behind(run)
     if problems:
         raise IntegrityError(_unique(problems))
+    if clean:
+        remove(run)
     return {
-        "run": path.name,
+        "run": path.absolute().name,
         "trust": trusted,
         "tasks": len(tasks),
         "attempts": len(attempts),
@@ -77,7 +85,7 @@ def audit(path: Path, trust: Path | None, *, clean: bool = False) -> dict[str, A
         "ledger_lines": len(lines),
         "ledger_head": ledger.head(lines) if lines else None,
         "pending": pending,
-        "leftovers": [layout.relative(path, each) for each in leftovers],
+        "leftovers": leftovers,
         "cleaned": clean,
         "problems": [],
     }
@@ -104,11 +112,13 @@ def _trust(run: Run, root: Path | None, problems: list[Problem]) -> str:
     return "pinned"
 
 
-def _attempt(run: Run, attempt: str, problems: list[Problem]) -> dict[str, Any] | None:
+def _attempt(run: Run, attempt: str, book: bytes | None, problems: list[Problem]) -> dict[str, Any] | None:
     """Verify one attempt's evidence, and recompute its Decision where it has one."""
     files = _try(lambda: attempt_files(run.path, attempt), problems)
     if files is None:
         return None
+    if book is not None:
+        files[layout.LEDGER] = book
     relative = f"attempts/{attempt}/decision.json"
     if relative not in files:
         _try(lambda: read_evidence(files, attempt), problems)
@@ -132,27 +142,50 @@ def _attempt(run: Run, attempt: str, problems: list[Problem]) -> dict[str, Any] 
 
 
 def _entries(run: Run, lines: tuple[ledger.Line, ...], problems: list[Problem]) -> None:
-    """Every line's artifact is there with its bytes."""
+    """Every line's artifact is there with its bytes, and the line says what the artifact makes it say."""
+    files = {}
+    for path in dict.fromkeys(line.path for line in lines):
+        if not os.path.lexists(run.path / path):
+            problems.append(Problem("AKF-I202", f"{path} is missing; the ledger names it", path))
+            continue
+        data = _try(lambda path=path: read_plain(run.path, path), problems)  # type: ignore[misc]
+        if data is not None:
+            files[path] = data
+    problems += line_problems(lines, files, {}, "")
     for line in lines:
-        path = run.path / line.path
-        if not path.is_file():
-            problems.append(Problem("AKF-I202", f"{line.path} is missing; the ledger names it", line.path))
-        elif digest(path.read_bytes()) != line.digest:
-            problems.append(
-                Problem(
-                    "AKF-I211", f"{line.path} has other bytes than the ledger names", line.path, expected=line.digest
-                )
-            )
+        data = files.get(line.path, b"")
+        if line.event == "resume" or digest(data) != line.digest:
+            continue
+        wanted = _try(lambda data=data: _facts(data), problems)  # type: ignore[misc]
+        if wanted is not None and dict(line.facts) != wanted:
+            message = f"line {line.seq + 1} of the ledger says other things of {line.path} than the artifact"
+            found = dict(line.facts)
+            problems.append(Problem("AKF-I230", message, layout.LEDGER, expected=wanted, found=found))
+
+
+def _facts(data: bytes) -> dict[str, str | int] | None:
+    """What the line of these bytes binds; None for bytes that are no artifact, which is said elsewhere."""
+    try:
+        value = orjson.loads(data)
+        return facts_of(value) if value["kind"] in EVENTS else None
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _files(run: Run, attempts: list[str], problems: list[Problem]) -> None:
-    """No file is unaccounted for, and canonical files are read-only."""
-    inside = {f"{layout.ATTEMPTS}/{attempt}/{part}/" for attempt in attempts for part in ("source", "build", "samples")}
+    """No file is unaccounted for, all are plain, and canonical files are read-only."""
+    inside = {f"{layout.ATTEMPTS}/{attempt}/{part}/" for attempt in attempts for part in _PARTS}
+    beside = orphans(run)
     for relative in plain_files(run.path, run.path):
-        if relative.startswith(f"{layout.INBOX}/") or relative in _PLAIN or Path(relative).name == LOCK:
+        if relative.startswith(f"{layout.INBOX}/") or relative == LOCK:
             continue
         mode = os.lstat(run.path / relative).st_mode
-        if stat.S_ISREG(mode) and mode & _WRITABLE:
+        if not stat.S_ISREG(mode):
+            problems.append(Problem("AKF-I221", f"{relative} is no regular file", relative))
+            continue
+        if relative in _PLAIN or any(relative == each or relative.startswith(f"{each}/") for each in beside):
+            continue
+        if mode & _WRITABLE:
             message = f"{relative} can be written; canonical files are read-only"
             problems.append(
                 Problem("AKF-I222", message, relative, found=f"{stat.S_IMODE(mode):04o}", hint=f"chmod a-w {relative}")
@@ -169,11 +202,7 @@ def _files(run: Run, attempts: list[str], problems: list[Problem]) -> None:
 
 
 def _folders(path: Path) -> list[Path]:
-    return (
-        [each for each in path.iterdir() if each.is_dir() and not each.name.startswith(".akf-")]
-        if path.is_dir()
-        else []
-    )
+    return [each for each in path.iterdir() if each.is_dir() and not is_temporary(each.name)] if path.is_dir() else []
 
 
 def _unique(problems: list[Problem]) -> list[Problem]:

@@ -42,10 +42,7 @@ def build(run_path: Path, candidate: str, keys: Path) -> dict[str, Any]:
     run = Run.open(run_path)
     with run.locked():
         relative = f"attempts/{candidate}/build.json"
-        if not layout.candidate(run.path, candidate).is_file():
-            raise PreconditionError.of(
-                "AKF-P109", f"the run has no Candidate {candidate!r}", hint="submit it first: akf submit RUN FOLDER"
-            )
+        run.need_candidate(candidate)
         if (run.path / relative).exists():
             raise ConflictError.of("AKF-C104", f"{candidate!r} was built already", file=str(run.path / relative))
         document = run.load(f"attempts/{candidate}/candidate.json")
@@ -62,7 +59,10 @@ def build(run_path: Path, candidate: str, keys: Path) -> dict[str, Any]:
 
 
 def _sources(run: Run, candidate: str, value: dict[str, Any]) -> list[TreeFile]:
-    files = read_tree(layout.source(run.path, candidate), f"attempts/{candidate}/source")
+    try:
+        files = read_tree(layout.source(run.path, candidate), f"attempts/{candidate}/source")
+    except InvalidError as error:  # it was valid when it was frozen
+        raise IntegrityError(error.problems) from None
     named = {each["path"]: each["digest"] for each in value["sources"]}
     if {file.path: digest(file.data) for file in files} != named:
         message = f"the source files of {candidate!r} are not the ones that it names"

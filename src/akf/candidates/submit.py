@@ -14,6 +14,7 @@ from typing import Any
 
 from akf.candidates.claim import claim_problems
 from akf.contracts.canonical import digest
+from akf.contracts.gates import GATES
 from akf.contracts.loader import Document, parse
 from akf.contracts.problems import AkfError, ConflictError, InvalidError, PreconditionError, Problem
 from akf.contracts.schemas import validate
@@ -241,7 +242,8 @@ def _name(run: Run, manifest: Document, task: str, source_digest: str, *, retry:
             expected=first,
             found=wanted,
         )
-    outcomes = {parse(path.read_bytes(), str(path)).value["status"] for path in _gate_files(run, last)}
+    gates = [f"attempts/{last}/gates/{gate}.json" for gate in GATES]
+    outcomes = {run.load(gate).value["status"] for gate in gates if (run.path / gate).is_file()}
     if not outcomes & _AGAIN:
         message = f"{last!r} has no gate that was blocked or incomparable, so its sources may not be tried again"
         raise PreconditionError.of("AKF-P108", message, file=manifest.file, found=sorted(outcomes))
@@ -250,15 +252,6 @@ def _name(run: Run, manifest: Document, task: str, source_digest: str, *, retry:
 
 def _attempt_of(line: Line) -> str:
     return line.path.split("/")[1]
-
-
-def _gate_files(run: Run, candidate: str) -> list[Path]:
-    folder = layout.gates(run.path, candidate)
-    return (
-        [path for path in sorted(folder.glob("*.json")) if not path.name.endswith(".sig.json")]
-        if folder.is_dir()
-        else []
-    )
 
 
 def _publish(run: Run, candidate: dict[str, Any], sources: list[TreeFile], signer: Signer | None) -> None:

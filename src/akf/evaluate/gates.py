@@ -16,7 +16,8 @@ from typing import Any
 from akf.contracts.canonical import digest
 from akf.contracts.gates import GATES, fold
 from akf.contracts.loader import parse
-from akf.contracts.problems import ConflictError, PreconditionError
+from akf.contracts.problems import ConflictError, PreconditionError, UsageError
+from akf.contracts.text import did_you_mean
 from akf.evaluate import environment, operator
 from akf.evaluate.program import pack
 from akf.evaluate.request import Objects
@@ -26,6 +27,7 @@ from akf.frameworks import host_reference
 from akf.store import journal, layout, ledger
 from akf.store.publish import StagedFolder, make_folder
 from akf.store.run import Run, ref, signer_for
+from akf.store.verify import tries
 
 MEASURED_HERE = ("environment", "operator")
 
@@ -34,6 +36,7 @@ def evaluate(run_path: Path, candidate: str, gate: str, keys: Path) -> dict[str,
     """Measure one gate, and the environment gate before it when it is missing; returns the Gate.
 
     Raises:
+        UsageError: there is no such gate.
         PreconditionError: nothing is built, an earlier gate did not pass, or the attempt is decided.
         ConflictError: the gate exists.
         BlockedError: the machine cannot do it.
@@ -65,16 +68,16 @@ def preview(run_path: Path, candidate: str, gate: str) -> dict[str, Any]:
 
 def _known(gate: str) -> None:
     if gate not in GATES:
-        raise PreconditionError.of("AKF-P112", f"there is no gate {gate!r}", expected=list(GATES), found=gate)
+        meant = did_you_mean(gate, GATES)
+        hint = f"did you mean {meant}?" if meant else None
+        raise UsageError.of("AKF-U002", f"there is no gate {gate!r}", expected=list(GATES), found=gate, hint=hint)
     if gate not in MEASURED_HERE:
         message = f"this version measures {', '.join(MEASURED_HERE)}; the {gate} gate stays missing"
         raise PreconditionError.of("AKF-P116", message, expected=list(MEASURED_HERE), found=gate)
 
 
 def _open(run: Run, candidate: str, gate: str) -> None:
-    if not layout.candidate(run.path, candidate).is_file():
-        message = f"the run has no Candidate {candidate!r}"
-        raise PreconditionError.of("AKF-P109", message, hint="submit it first: akf submit RUN FOLDER")
+    run.need_candidate(candidate)
     if layout.decision(run.path, candidate).exists():
         message = f"{candidate!r} is decided; its evidence is closed"
         raise PreconditionError.of("AKF-P114", message, hint="preview with `akf judge --dry-run` before deciding")
@@ -115,7 +118,7 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path) -> dict[str, Any
                 "parents": subject.parents,
                 "secret_digest": secret_digest(secret),
                 "harness_digest": program.digest,
-                "tries_before": _tries(run, subject.task["id"]),
+                "tries_before": tries(run.lines(), subject.task["id"]),
                 **module.plan(run, subject, Objects(baseline, None, None), program, work),
             }
             run.record(plan_path, plan, signer)
@@ -149,13 +152,6 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path) -> dict[str, Any
     if found.side:
         journal.note(run.path, "measured", gate_path, found.side)
     return value
-
-
-def _tries(run: Run, task: str) -> int:
-    return sum(
-        line.event in {"plan", "resume"} and line.facts.get("task") == task and line.facts.get("gate") == "operator"
-        for line in run.lines()
-    )
 
 
 def _sample_files(

@@ -35,9 +35,7 @@ class Subject(NamedTuple):
             PreconditionError: it is not built, or its build failed.
         """
         base = f"attempts/{candidate}"
-        if not (run.path / base / "candidate.json").is_file():
-            message = f"the run has no Candidate {candidate!r}"
-            raise PreconditionError.of("AKF-P109", message, hint="submit it first: akf submit RUN FOLDER")
+        run.need_candidate(candidate)
         if not (run.path / base / "build.json").is_file():
             message = f"{candidate!r} is not built"
             raise PreconditionError.of("AKF-P115", message, hint="build it first: akf build RUN CANDIDATE")

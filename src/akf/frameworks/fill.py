@@ -10,6 +10,7 @@ Invariants:
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -174,7 +175,7 @@ def _capture(campaign: dict[str, Any], measured: Measured) -> dict[str, Any]:
 
 
 def _inside(path: Path, root: Path) -> str:
-    return path.absolute().relative_to(root.absolute()).as_posix()
+    return Path(os.path.relpath(path, root)).as_posix()
 
 
 def source_digest(value: Any) -> str:

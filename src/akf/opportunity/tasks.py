@@ -3,7 +3,7 @@
 Invariants:
 - The frozen Task carries the text of its reference and of every perturbed kernel: one digest covers them all.
 - Files are read as plain files inside the Task's folder; a link or a path out of it is refused.
-- A Task without triage keeps `opportunity: null` and cannot lead past inventory.
+- A Task without triage keeps `opportunity: null` and cannot lead past inventory; numbers that a hand wrote are refused.
 - The Task is covered by a capability tuple of the Campaign, or refused: unknown fails closed.
 """
 
@@ -19,7 +19,7 @@ from akf.contracts.problems import ConflictError, InvalidError, PreconditionErro
 from akf.contracts.rules.finding import at
 from akf.contracts.rules.task import task_problems
 from akf.store.run import Run, checked, ref, signer_for
-from akf.store.untrusted import read_tree
+from akf.store.untrusted import plain_path, read_tree
 
 
 def open_task(run_path: Path, file: Path, keys: Path) -> dict[str, Any]:
@@ -33,6 +33,9 @@ def open_task(run_path: Path, file: Path, keys: Path) -> dict[str, Any]:
     run = Run.open(run_path)
     document = load(file, "Task")
     problems = task_problems(document)
+    if document.value["opportunity"] is not None:
+        message = "this version has no triage, so nothing stands behind these numbers"
+        problems.append(at(document, "/opportunity", "AKF-M034", message, hint="set opportunity to null"))
     if problems:
         raise InvalidError(problems)
     task = _frozen(document, file.parent, run)
@@ -54,7 +57,8 @@ def _frozen(document: Document, folder: Path, run: Run) -> dict[str, Any]:
     reference["text"] = _text(folder, reference["path"])
     perturbed = []
     for kernel in value["perturbed"]:
-        files = read_tree(folder / kernel["path"], str(folder / kernel["path"]))
+        place = plain_path(folder, kernel["path"])
+        files = read_tree(place, str(place))
         texts = [{"path": each.path, "text": _decode(each.data, each.path)} for each in files]
         perturbed.append({**kernel, "files": texts})
     parents = [ref(parse(data, "run.json").value, data)]
@@ -80,7 +84,7 @@ def _covered(document: Document, task: dict[str, Any], run: Run) -> None:
 
 
 def _text(folder: Path, path: str) -> str:
-    return _decode(read_input(folder / path), path)
+    return _decode(read_input(plain_path(folder, path)), path)
 
 
 def _decode(data: bytes, path: str) -> str:

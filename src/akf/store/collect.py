@@ -15,6 +15,7 @@ import orjson
 
 from akf.contracts.problems import IntegrityError, StorageError
 from akf.store import layout
+from akf.store.leftovers import is_temporary
 from akf.store.verify import signature_path
 
 _SAMPLE_PARTS = 5  # attempts/ID/samples/GATE/FILE
@@ -44,11 +45,18 @@ def attempt_files(run: Path, candidate: str) -> dict[str, bytes]:
 def plain_files(run: Path, folder: Path) -> list[str]:
     """Run-relative paths of all files below a folder, in order; leftovers of interrupted commands are not listed."""
     found: list[str] = []
-    for base, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".akf-"))
+    for base, folders, names in os.walk(folder, onerror=_unreadable):
+        folders[:] = sorted(name for name in folders if not is_temporary(name))
         links = [name for name in folders if (Path(base) / name).is_symlink()]
-        found += [layout.relative(run, Path(base) / name) for name in [*names, *links] if not name.startswith(".akf-")]
+        found += [layout.relative(run, Path(base) / name) for name in [*names, *links] if not is_temporary(name)]
     return sorted(found)
+
+
+def _unreadable(error: OSError) -> None:
+    """A folder that cannot be listed must not pass for an empty one."""
+    if not isinstance(error, FileNotFoundError):
+        name = os.fsdecode(error.filename)
+        raise StorageError.of("AKF-F110", f"{name} cannot be read: {error.strerror}", file=name) from error
 
 
 def read_plain(run: Path, relative: str) -> bytes:

@@ -17,9 +17,10 @@ import orjson
 from akf.contracts.documents import load
 from akf.contracts.loader import Document, parse
 from akf.contracts.pointer import put
-from akf.contracts.problems import InvalidError, Problem
+from akf.contracts.problems import InvalidError, Problem, UsageError
 from akf.contracts.rules.placeholders import blockers
 from akf.contracts.schemas import schema, validate
+from akf.contracts.text import printable
 from akf.store.publish import make_folder, publish_file
 
 KEYS = "/trust/keys"
@@ -63,8 +64,14 @@ def fill_draft(file: Path, values: Mapping[str, Any], out: Path) -> dict[str, An
 
 
 def assignment(text: str) -> tuple[str, Any]:
-    """`POINTER=VALUE` as it stands on a command line; VALUE is JSON, or else text."""
+    """`POINTER=VALUE` as it stands on a command line; VALUE is JSON, or else text.
+
+    Raises:
+        UsageError: it holds bytes that are no text.
+    """
     pointer, _, content = text.partition("=")
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        raise UsageError.of("AKF-U001", f"--set: {printable(text)} is not UTF-8 text")
     try:
         return pointer, orjson.loads(content)
     except orjson.JSONDecodeError:

@@ -22,7 +22,8 @@ def note(run: Path, event: str, path: str, remarks: Mapping[str, object] | None 
     """Add one line: the time, what happened to which artifact, and remarks such as load and wall time."""
     value = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "path": path, **(remarks or {})}
     with suppress(OSError, TypeError):
-        descriptor = os.open(journal(run), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(journal(run), flags, 0o644)
         try:
             os.write(descriptor, orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
         finally:

@@ -30,17 +30,22 @@ def temporary_name(prefix: str) -> str:
     return f"{prefix}{pid}-{process_start(pid)}-{secrets.token_hex(8)}"
 
 
+def is_temporary(name: str) -> bool:
+    """Tell whether a name is one that `temporary_name` makes."""
+    return _NAME.fullmatch(name) is not None
+
+
 def claim(descriptor: int) -> None:
     """Mark an open temporary as owned until it closes; without ``flock`` its name alone says so."""
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def stale(path: Path) -> list[Path]:
-    """Return every leftover at or under a folder whose owner is gone, sorted; live ones are not listed."""
+def stale(path: Path, *, deep: bool = True) -> list[Path]:
+    """Return every leftover in a folder, or at any depth under it, whose owner is gone; live ones are not listed."""
     found: list[Path] = []
     with storage(path, "look for leftovers in"):
-        _search(path, found)
+        _search(path, found, deep=deep)
     return sorted(found)
 
 
@@ -70,7 +75,7 @@ def remove(path: Path) -> None:
             os.unlink(path)  # noqa: PTH108 - the kill harness counts the calls of `os`
 
 
-def _search(folder: Path, found: list[Path]) -> None:
+def _search(folder: Path, found: list[Path], *, deep: bool) -> None:
     try:
         entries = list(os.scandir(folder))
     except FileNotFoundError:
@@ -80,8 +85,8 @@ def _search(folder: Path, found: list[Path]) -> None:
         if _NAME.fullmatch(entry.name):
             if _is_stale(path):
                 found.append(path)
-        elif entry.is_dir(follow_symlinks=False):
-            _search(path, found)
+        elif deep and entry.is_dir(follow_symlinks=False):
+            _search(path, found, deep=True)
 
 
 def _is_stale(path: Path) -> bool:

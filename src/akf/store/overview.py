@@ -2,6 +2,7 @@
 
 Invariants:
 - It reads names and statuses only, takes no lock and writes nothing.
+- A run that was interrupted, or that came without its empty folders, is shown all the same.
 """
 
 from __future__ import annotations
@@ -12,46 +13,56 @@ from typing import Any
 import orjson
 
 from akf.contracts.gates import GATES
+from akf.contracts.problems import AkfError
 from akf.store import layout
-from akf.store.publish import stale
+from akf.store.collect import read_plain
+from akf.store.left import left_behind
+from akf.store.leftovers import is_temporary
 from akf.store.run import Run
 
 
 def overview(path: Path) -> dict[str, Any]:
     """Tasks, attempts with their gates and verdicts, waiting submissions, pending artifacts and leftovers."""
     run = Run.open(path)
-    known = {line.path: line.digest for line in run.lines()}
-    attempts = sorted(
-        each for each in (path / layout.ATTEMPTS).iterdir() if each.is_dir() and not each.name.startswith(".akf-")
-    )
-    inbox = path / layout.INBOX
+    known = {line.path: line.digest for line in run.lines(torn=True)}
     return {
-        "run": path.name,
+        "run": path.absolute().name,
         "campaign": run.campaign["id"],
         "arm": run.campaign["arm"],
-        "tasks": sorted(
-            each.stem for each in (path / layout.TASKS).glob("*.json") if not each.name.endswith(".sig.json")
-        ),
-        "attempts": [_attempt(each) for each in attempts],
-        "waiting": sorted(each.name for each in inbox.iterdir()) if inbox.is_dir() else [],
+        "tasks": [name.removesuffix(".json") for name in _names(path / layout.TASKS) if _is_task(name)],
+        "attempts": [_attempt(path, name) for name in _names(path / layout.ATTEMPTS) if _is_attempt(path, name)],
+        "waiting": _names(path / layout.INBOX),
         "pending": run.pending(known),
-        "leftovers": [layout.relative(path, each) for each in stale(path)],
+        "leftovers": left_behind(run),
     }
 
 
-def _attempt(path: Path) -> dict[str, Any]:
-    gates = {gate: _field(path / "gates" / f"{gate}.json", "status") for gate in GATES}
+def _names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+
+
+def _is_task(name: str) -> bool:
+    return layout.place(f"{layout.TASKS}/{name}") is not None
+
+
+def _is_attempt(run: Path, name: str) -> bool:
+    return not is_temporary(name) and (run / layout.ATTEMPTS / name).is_dir()
+
+
+def _attempt(run: Path, name: str) -> dict[str, Any]:
+    base = f"{layout.ATTEMPTS}/{name}"
+    gates = {gate: _field(run, f"{base}/gates/{gate}.json", "status") for gate in GATES}
     return {
-        "candidate": path.name,
-        "build": _field(path / "build.json", "outcome"),
+        "candidate": name,
+        "build": _field(run, f"{base}/build.json", "outcome"),
         **gates,
-        "verdict": _field(path / "decision.json", "verdict"),
+        "verdict": _field(run, f"{base}/decision.json", "verdict"),
     }
 
 
-def _field(path: Path, name: str) -> str | None:
+def _field(run: Path, relative: str, name: str) -> str | None:
     try:
-        value = orjson.loads(path.read_bytes()).get(name)
-    except (OSError, ValueError, AttributeError):
+        value = orjson.loads(read_plain(run, relative)).get(name)
+    except (AkfError, ValueError, AttributeError):
         return None
     return value if isinstance(value, str) else None

@@ -3,23 +3,26 @@
 Invariants:
 - A run appears whole by one rename, or not at all; its five root files are never written again.
 - `record` publishes the sidecars, then the artifact, then the ledger line, under the run's lock.
-- An artifact without a line is pending: `recover` verifies it and adds the line, or refuses (exit 3).
+- An artifact without a line is pending: `recover` verifies it and adds the line, or refuses (exit 3); `foreseen` says
+  what the ledger will then hold, for those who only read.
 - A gate counts only when the ledger held its plan line before.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from akf.contracts.canonical import canonical_bytes, digest, parse_canonical
+from akf.contracts.ids import is_id
 from akf.contracts.loader import Document, parse, read_input
 from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
 from akf.contracts.schemas import validate
 from akf.store import journal, layout, ledger
+from akf.store.collect import read_plain
 from akf.store.lock import RunLock
 from akf.store.publish import StagedFolder, make_folder, publish_file, replace_sidecar, settle
 from akf.store.verify import Trust, signature_path, verify
@@ -68,18 +71,25 @@ class Run:
 
         Raises:
             InvalidError: it is not a run.
-            IntegrityError: its Campaign is not canonical.
+            IntegrityError: it was one: a root file is missing, or its Campaign does not hold.
         """
-        if not (path / "run.json").is_file():
+        here = [name for name in ("run.json", "campaign.json", layout.LEDGER) if os.path.lexists(path / name)]
+        if not here:
             hint = "name the folder that `akf init-run` made: runs/<run-id>"
             raise InvalidError.of(
                 "AKF-S101", f"{path} is not a run folder: it holds no run.json", file=str(path), hint=hint
             )
-        document = parse_canonical(read_input(path / "campaign.json"), "campaign.json")
+        for name in ("run.json", "campaign.json"):
+            if name not in here:
+                raise IntegrityError.of("AKF-I202", f"{name} is missing", file=name)
+        document = parse_canonical(read_plain(path, "campaign.json"), "campaign.json")
         problems = validate(document, "Campaign")
         if problems:
             raise IntegrityError(problems)
-        return cls(path, document.value)
+        try:
+            return cls(path, document.value)
+        except InvalidError as error:  # a pinned key that is none
+            raise IntegrityError(error.problems) from None
 
     @contextmanager
     def locked(self, *, wait_s: float = 0.0) -> Iterator[None]:
@@ -96,10 +106,33 @@ class Run:
         """A verified artifact of this run."""
         return verify(relative, self.context(relative), self.trust)
 
-    def lines(self) -> tuple[ledger.Line, ...]:
-        """The verified ledger."""
-        data = layout.ledger(self.path).read_bytes() if layout.ledger(self.path).exists() else b""
-        return ledger.read(data, digest(self.read("run.json")))
+    def lines(self, *, torn: bool = False) -> tuple[ledger.Line, ...]:
+        """The verified ledger; with `torn`, without a last line that was never confirmed."""
+        data = self._ledger()
+        return ledger.read(ledger.complete(data) if torn else data, digest(self.read("run.json")))
+
+    def foreseen(self) -> tuple[bytes, list[str]]:
+        """The ledger as the next command will leave it, and the pending artifacts that it will bring in.
+
+        Raises:
+            IntegrityError: the ledger or a pending artifact does not hold.
+        """
+        data, lines = ledger.complete(self._ledger()), self.lines(torn=True)
+        prev = ledger.head(lines)
+        added: list[str] = []
+        for document in self._waiting(lines):
+            value = document.value
+            raw = ledger.render(
+                len(lines) + len(added),
+                prev,
+                EVENTS[value["kind"]],
+                path=document.file,
+                artifact=digest(document.source),
+                facts=facts_of(value),
+            )
+            data, prev = data + raw, digest(raw)
+            added.append(document.file)
+        return data, added
 
     def context(self, relative: str) -> dict[str, bytes]:
         """The bytes that `verify` needs for one artifact: itself, its signature and its parents."""
@@ -112,6 +145,16 @@ class Run:
         for path in sorted((self.path / layout.TASKS).glob("*.json")) if (self.path / layout.TASKS).is_dir() else ():
             files.setdefault(layout.relative(self.path, path), read_input(path))
         return files
+
+    def need_candidate(self, candidate: str) -> None:
+        """Refuse an id that no Candidate of this run has.
+
+        Raises:
+            PreconditionError: there is none.
+        """
+        if not (is_id(candidate) and layout.candidate(self.path, candidate).is_file()):
+            message = f"the run has no Candidate {candidate!r}"
+            raise PreconditionError.of("AKF-P109", message, hint="submit it first: akf submit RUN FOLDER")
 
     def record(self, relative: str, value: dict[str, Any], signer: Signer | None) -> bytes:
         """Publish an artifact with its signature and its ledger line; the caller holds the lock.
@@ -169,19 +212,23 @@ class Run:
         """
         if layout.ledger(self.path).exists():
             ledger.repair(self.path)
-        lines = self.lines()
-        known = {line.path: line.digest for line in lines}
         added = []
+        for document in self._waiting(self.lines()):
+            settle(self.path / document.file)
+            self._append(document.file, document.value, document.source)
+            added.append(document.file)
+        return added
+
+    def _waiting(self, lines: Sequence[ledger.Line]) -> Iterator[Document]:
+        """The pending artifacts, each verified, in the order in which they get their lines."""
+        known = {line.path: line.digest for line in lines}
         for relative in self.pending(known):
             document = self.load(relative)
             if document.value["kind"] == "Gate" and relative.replace("/gates/", "/plan/") not in known:
                 message = f"{relative} was never planned: the ledger holds no line of its plan"
                 raise IntegrityError.of("AKF-I207", message, file=relative)
-            settle(self.path / relative)
-            self._append(relative, document.value, document.source)
             known[relative] = digest(document.source)
-            added.append(relative)
-        return added
+            yield document
 
     def pending(self, known: Mapping[str, str]) -> list[str]:
         """Canonical artifacts that have no ledger line, parents before children."""
@@ -198,6 +245,9 @@ class Run:
                         found.append(relative)
         kinds = {slot.kind: index for index, slot in enumerate(layout.ARTIFACTS)}
         return sorted(found, key=lambda path: (kinds[layout.place(path).slot.kind], path))  # type: ignore[union-attr]
+
+    def _ledger(self) -> bytes:
+        return read_plain(self.path, layout.LEDGER) if os.path.lexists(layout.ledger(self.path)) else b""
 
     def _append(self, relative: str, value: Mapping[str, Any], data: bytes) -> None:
         event = EVENTS[value["kind"]]

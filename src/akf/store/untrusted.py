@@ -2,7 +2,8 @@
 
 Invariants:
 - The walk starts from one directory handle and follows no link; only regular files with one name are read.
-- Symbolic links, hard links, FIFOs, sockets, devices, odd names and too much data are refused, each by name.
+- Symbolic links, hard links, FIFOs, sockets, devices, odd names, names that AKF gives its own temporaries and too much
+  data are refused, each by name.
 - Every file is read once, through the handle that was checked: what is digested is what is kept.
 """
 
@@ -21,6 +22,7 @@ from akf.contracts.text import printable
 MAX_FILES = 256
 MAX_TOTAL_BYTES = 16 * 1024 * 1024
 MAX_LEVELS = 8
+RESERVED = ".akf-"
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -69,12 +71,29 @@ def read_tree(folder: Path, name: str) -> list[TreeFile]:
     return sorted(found, key=lambda file: file.path.encode())
 
 
+def plain_path(folder: Path, relative: str) -> Path:
+    """The path of something below a folder, none of whose parts is a symbolic link.
+
+    Raises:
+        InvalidError: one is.
+    """
+    path = folder
+    for part in relative.split("/"):
+        path /= part
+        if path.is_symlink():
+            raise InvalidError([_refused(str(folder), os.path.relpath(path, folder), "is a symbolic link")])
+    return path
+
+
 def _walk(handle: int, name: str, prefix: str, problems: list[Problem], budget: _Budget) -> Iterator[TreeFile]:
     for entry in sorted(os.listdir(handle)):
         path = f"{prefix}{entry}"
         problem = path_problem(path, file=name)
         if problem is not None:
             problems.append(problem)
+            continue
+        if entry.startswith(RESERVED):
+            problems.append(_refused(name, path, f"has a name that AKF keeps for itself ({RESERVED}*)"))
             continue
         status = os.stat(entry, dir_fd=handle, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):

@@ -86,8 +86,8 @@ def demo(folder: Path | None) -> Result:
 
 
 def _empty(folder: Path) -> Path:
-    if folder.exists() and any(folder.iterdir()):
-        message = f"{folder} is not empty"
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        message = f"{folder} is not an empty folder"
         raise ConflictError.of(
             "AKF-C110", message, file=str(folder), hint="name a new folder: akf demo --folder FOLDER"
         )

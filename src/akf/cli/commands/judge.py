@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, get_args
 
@@ -39,7 +40,7 @@ def _candidate(run: Path, gates: Path) -> str:
     from akf.store.layout import attempt_of_gates  # noqa: PLC0415
 
     found = attempt_of_gates(gates.absolute())
-    if found is None or found[0].resolve() != run.absolute().resolve():
+    if found is None or os.path.realpath(found[0]) != os.path.realpath(run):
         message = f"GATES must be {run}/attempts/CANDIDATE/gates, not {gates}"
         raise UsageError.of("AKF-U005", message, expected=f"{run}/attempts/CANDIDATE/gates", found=str(gates))
     if not gates.parent.is_dir():
@@ -52,23 +53,28 @@ def _candidate(run: Path, gates: Path) -> str:
 def _decide(run_path: Path, candidate: str, *, recheck: bool, dry_run: bool, keys: Path | None) -> dict[str, Any]:
     from akf.judge import decide  # noqa: PLC0415
     from akf.store.collect import attempt_files  # noqa: PLC0415
+    from akf.store.layout import LEDGER  # noqa: PLC0415
     from akf.store.run import Run, checked, signer_for  # noqa: PLC0415
 
     run = Run.open(run_path)
+
+    def foreseen() -> dict[str, Any]:
+        return decide({**attempt_files(run.path, candidate), LEDGER: run.foreseen()[0]}, candidate)
+
     relative = f"attempts/{candidate}/decision.json"
     if recheck:
         if not (run.path / relative).is_file():
             raise PreconditionError.of("AKF-P120", f"{candidate!r} has no Decision to recheck", hint="judge it first")
         run.load(relative)
         found = run.read(relative)
-        value = decide(attempt_files(run.path, candidate), candidate)
+        value = foreseen()
         if checked(value) != found:
             raise IntegrityError.of(
                 "AKF-I220", f"{relative} is not what the evidence gives", file=relative, expected=value["verdict"]
             )
         return value
     if dry_run:
-        return decide(attempt_files(run.path, candidate), candidate)
+        return foreseen()
     with run.locked():
         signer = signer_for(run, "judge", folder_of_keys(keys))
         value = decide(attempt_files(run.path, candidate), candidate)

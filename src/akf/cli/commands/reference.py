@@ -14,6 +14,8 @@ from akf.store.publish import StagedFolder, make_folder
 
 def schema(kind: str | None, export: Path | None) -> Result:
     """List, print or export schemas."""
+    if export is not None and kind is not None:
+        raise UsageError.of("AKF-U004", "KIND and --export exclude each other: an export holds all kinds")
     if export is not None:
         make_folder(export.absolute().parent)
         names = []

@@ -15,10 +15,11 @@ def folder_of_keys(keys: Path | None) -> Path:
 
 def init(campaign: Path, runs_root: Path, run_id: str | None, keys: Path | None) -> Result:
     """Make a run."""
+    from akf.store.left import beside  # noqa: PLC0415
     from akf.store.snapshot import init_run  # noqa: PLC0415
 
     run = init_run(campaign, runs_root, folder_of_keys(keys), run_id)
-    return Result({"run": run.name, "path": str(run)})
+    return Result({"run": run.name, "path": str(run), "leftovers": [str(path) for path in beside(runs_root)]})
 
 
 def open_task(run: Path, file: Path, keys: Path | None) -> Result:

@@ -6,6 +6,7 @@ Invariants:
   toolkit folders are out of reach.
 - No threshold or margin lies below the noise limit; the pairs suffice for the confidence.
 - Gains and guards are KPIs of the Suite.
+- Every pinned key has the id that follows from it, and no two roles share one.
 """
 
 from __future__ import annotations
@@ -252,8 +253,28 @@ def _trust(document: Document) -> list[Problem]:
         return []
     if trust["keys"] is None:
         return []
+    wrong = [role for role, key in sorted(trust["keys"].items()) if not _is_its_id(key)]
+    if wrong:
+        hint = "take both from the trust.json that `akf keys init` wrote"
+        return [
+            at(
+                document,
+                f"/trust/keys/{role}/key_id",
+                "AKF-T012",
+                f"the key of {role!r} is not the one its key_id names",
+                hint=hint,
+            )
+            for role in wrong
+        ]
     ids = [key["key_id"] for key in trust["keys"].values()]
     if len(set(ids)) != len(ids):
         message = "two roles share one key, so one of them could sign for the other"
         return [at(document, "/trust/keys", "AKF-M027", message, hint="make a key for each role: akf keys init")]
     return []
+
+
+def _is_its_id(key: dict[str, str]) -> bool:
+    from base64 import b64decode  # noqa: PLC0415 - a draft pins no keys
+    from hashlib import sha256  # noqa: PLC0415 - as above
+
+    return key["key_id"] == "sha256:" + sha256(b64decode(key["public_key"])).hexdigest()

@@ -15,7 +15,8 @@ import re
 CANN_MINIMUM = (9, 0, 0)
 CANN_DEFAULT = "9.1.0"
 
-_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})", re.ASCII)
+_NUMBER = "(0|[1-9][0-9]{0,3})"
+_RELEASE = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
 _PRE = re.compile(r"(alpha|beta|rc|dev|t\d)", re.IGNORECASE)
 
 
