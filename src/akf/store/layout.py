@@ -8,6 +8,7 @@ Invariants:
 """
 
 import re
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -72,6 +73,7 @@ def _pattern(template: str) -> re.Pattern[str]:
 _PATTERNS = tuple((slot, _pattern(slot.template)) for slot in ARTIFACTS)
 
 
+@lru_cache(maxsize=65536)
 def place(relative: str | PurePosixPath) -> Place | None:
     """Say what stands under a path relative to the run; None when no artifact does."""
     text = str(relative)
