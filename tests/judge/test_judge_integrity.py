@@ -353,6 +353,17 @@ def test_the_tries_of_others_cannot_be_given_to_another_task(made: Made) -> None
     refused(made, "AKF-I232")
 
 
+def test_an_earlier_try_of_the_same_sources_cannot_be_taken_out_of_the_ledger() -> None:
+    """A source gets one gate of each kind; a further try says that it is one."""
+    run = RunMaker(Changes(candidate="first", gates=("environment",)))
+    run.attempt()
+    run.attempt(candidate="first.r2", gates=GATES[:2])
+    made = run.made("first.r2")
+    assert made.decide()["verdict"] == "incomplete"
+    made.rechain([line for line in made.lines() if not line["path"].startswith("attempts/first/")])
+    refused(made, "AKF-I232")
+
+
 @pytest.mark.parametrize("change", [{"task": "x"}, {"gate": "model"}, {"candidate": "x"}, {"secret_digest": "x"}])
 def test_a_line_says_of_its_artifact_what_the_artifact_says(made: Made, change: Value) -> None:
     lines = made.lines()

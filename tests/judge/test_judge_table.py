@@ -15,6 +15,13 @@ from akf.contracts.models.gate import Outcome
 PROMOTABLE = ("promotable", 7, "ALL_GATES_HOLD")
 NOT_PASS = [each for each in get_args(Outcome) if each != "pass"]
 ROW_OF = {"fail": 1, "incomparable": 2, "blocked": 3, "no_gain": 5, "not_run": 5, "inconclusive": 5}
+OTHERS_FAULT = {
+    ("environment", "identity"): 2,
+    ("environment", "toolkit_unmodified"): 2,
+    ("environment", "baseline_health"): 2,
+    ("operator", "sensitivity"): 3,
+    ("release", "incumbent"): 2,
+}
 CLAIMED = [
     (gate, check)
     for gate, checks in {
@@ -144,10 +151,20 @@ def test_a_look_alike_is_another_check(name: str) -> None:
 @pytest.mark.parametrize("told", NOT_PASS)
 def test_no_outcome_but_pass_of_a_required_check_leads_to_promotion(told: str) -> None:
     for gate, name in CLAIMED:
-        row = 3 if gate == "environment" and told in {"fail", "no_gain"} else ROW_OF[told]
+        fault = OTHERS_FAULT.get((gate, name)) or (3 if gate == "environment" else None)
+        row = fault if fault and told in {"fail", "no_gain"} else ROW_OF[told]
         decision = outcomes_of(gate, name, told)
         assert decision["row"] == row, (gate, name)
         assert decision["reasons"][0]["check"] == name
+
+
+def test_a_gate_that_checks_something_else_holds_nothing() -> None:
+    for gate in GATES:
+        nothing = {"name": "all_good", "category": "evidence", "outcome": "pass", "profiler": "off"}
+        edit = {f"gates/{gate}": lambda value, nothing=nothing: value.update(checks=[nothing], status="pass")}
+        decision = evidence(edit=edit).decide()
+        assert deciding(decision) == ("incomplete", 5, "CHECK_MISSING")
+        assert {reason["gate"] for reason in decision["reasons"]} == {gate}
 
 
 def test_an_environment_check_never_says_that_the_candidate_failed() -> None:
@@ -496,6 +513,10 @@ def test_the_first_row_that_matches_decides_and_all_that_match_are_listed() -> N
         acceptance(goodput={"margin_ratio": None}),
         acceptance(goodput={"margin_ratio": 1.0}),
         acceptance(goodput={"margin_ratio": 1e15}),
+        acceptance(ttft_p90={"quantile": None}),
+        acceptance(ttft_p90={"quantile": 0}),
+        acceptance(ttft_p90={"quantile": 1}),
+        acceptance(ttft_p90={"quantile": 0.9999999999}),
         acceptance(tpot={"threshold_ratio": 0.0}),
         acceptance(goodput={"margin_ratio": 0.0}),
         acceptance(op_latency={"gate": "model"}),

@@ -149,14 +149,17 @@ def claimed() -> Iterator[tuple[str, str]]:
 
 def row_of(claims: dict[tuple[str, str], str]) -> int:
     """The decision table for claimed outcomes, told once more in another way."""
-    told = {(gate == "environment", outcome) for (gate, _), outcome in claims.items()}
-    if (False, "fail") in told:
-        return 1
-    if told & {(True, "incomparable"), (False, "incomparable")}:
-        return 2
-    if told & {(True, "blocked"), (False, "blocked"), (True, "fail"), (True, "no_gain")}:
-        return 3
-    return 5 if told - {(True, "pass"), (False, "pass")} else 7
+    told = set()
+    for place, outcome in claims.items():
+        bad = outcome in {"fail", "no_gain"}
+        if bad and place in {("environment", "identity"), ("environment", "baseline_health"), ("release", "incumbent")}:
+            told.add("incomparable")
+        elif bad and place == ("operator", "sensitivity"):
+            told.add("blocked")
+        else:
+            told.add(outcome)
+    rows = {"fail": 1, "incomparable": 2, "blocked": 3}
+    return min((rows.get(outcome, 5) for outcome in told), default=7)
 
 
 @examples(60)

@@ -184,6 +184,9 @@ class RunMaker:
         parents = [self._ref("run.json"), self._ref(f"tasks/{self.task['id']}.json")]
         self.files |= {f"{base}/source/{name}": data for name, data in SOURCES.items()}
         candidate = _candidate(self.changes, parents)
+        candidate["try_number"] += sum(
+            line.facts.get("source_digest") == candidate["source_digest"] for line in self.lines
+        )
         self._edit("candidate", candidate)
         self.record(f"{base}/candidate.json", candidate)
         parents.append(self._ref(f"{base}/candidate.json"))

@@ -41,7 +41,7 @@ def measure(measurement: dict[str, Any], data: bytes, confidence: float) -> Meas
     """
     statistic: Any = "median"
     if measurement["statistic"] == "quantile":
-        statistic = ("quantile", measurement["quantile"])
+        statistic = ("quantile", measurement.get("quantile") or 0)
     try:
         samples = _samples(data)
         design = stats.Design(

@@ -25,6 +25,14 @@ STATISTICAL = frozenset({"LOSS_SHOWN", "GUARD_BROKEN", "ROW_REGRESSED"})
 WORST_FIRST = ("fail", "incomparable", "blocked", "no_gain", "not_run", "inconclusive", "pass")
 NO_GAIN = {"operator": "NO_LOCAL_GAIN", "model": "NO_MODEL_GAIN", "serving": "NO_SERVING_GAIN"}
 LARGEST_THRESHOLD = 1000
+FAULTS = {
+    ("environment", "identity"): "incomparable",
+    ("environment", "toolkit_unmodified"): "incomparable",
+    ("environment", "baseline_health"): "incomparable",
+    ("operator", "sensitivity"): "blocked",
+    ("release", "incumbent"): "incomparable",
+}
+"""What a failure means that is the machine's, the Task's or the service's fault and never the candidate's."""
 
 
 class Judged(NamedTuple):
@@ -101,8 +109,8 @@ def _claimed(evidence: Evidence, blank: Judged, claimed: list[Artifact]) -> Judg
     """An outcome that only the evaluator can know; the worst over ranks and repetitions counts."""
     worst = min(claimed, key=lambda check: WORST_FIRST.index(check["outcome"]))
     outcome = worst["outcome"]
-    if blank.gate == "environment" and outcome in {"fail", "no_gain"}:
-        outcome = "blocked"  # the machine's fault is never the candidate's
+    if outcome in {"fail", "no_gain"}:
+        outcome = FAULTS.get((blank.gate, blank.check), "blocked" if blank.gate == "environment" else outcome)
     codes = tuple(dict.fromkeys([*worst.get("reasons", ()), *(c for each in claimed for c in each.get("reasons", ()))]))
     if any(check["category"] in {"gain", "guard"} and check.get("profiler") == "on" for check in claimed):
         outcome, codes = "not_run", ("PROFILER_ON",)

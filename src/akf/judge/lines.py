@@ -5,7 +5,8 @@ Invariants:
   a line's file is at hand it has the line's bytes and facts.
 - Every artifact of the attempt has its line, every line of the attempt its artifact, parents before children.
 - A gate's line comes after its plan's, and the gate says how often its evaluation was started again.
-- A plan says how many evaluations of its Task came before it, so that none can be taken out of the ledger unseen.
+- A plan says how many evaluations of its Task came before it and a Candidate how many tries of its sources, so that
+  none can be taken out of the ledger unseen.
 """
 
 from __future__ import annotations
@@ -95,21 +96,30 @@ def _child(line: Line, value: dict[str, Any], lines: Sequence[Line], seen: set[s
         if ref["kind"] != "Run" and parent not in seen:
             message = f"{line.path} stands in the ledger before its parent {parent}"
             problems.append(_problem("AKF-I231", message, LEDGER))
-    before = lines[: line.seq]
+    said, found, what = _counted(line, value, lines[: line.seq])
+    if said != found:
+        message = f"{line.path} counts other {what} before it than the ledger holds"
+        problems.append(_problem("AKF-I232", message, LEDGER, expected=said, found=found))
+    return problems
+
+
+def _counted(line: Line, value: dict[str, Any], before: Sequence[Line]) -> tuple[int, int, str]:
+    """What a signed artifact says of the lines before its own, and what they are."""
+    task = next((ref["id"] for ref in value["parents"] if ref["kind"] == "Task"), None)
     if value["kind"] == "Plan":
-        task = next(ref["id"] for ref in value["parents"] if ref["kind"] == "Task")
-        if value["tries_before"] != tries(before, task):
-            message = f"{line.path} was made after other evaluations of its Task than the ledger holds before it"
-            problems.append(
-                _problem("AKF-I232", message, LEDGER, expected=value["tries_before"], found=tries(before, task))
-            )
+        return value["tries_before"], tries(before, str(task)), "evaluations of its Task"
     if value["kind"] == "Gate":
         plan = line.path.replace("/gates/", "/plan/")
-        started = sum(each.event == "resume" and each.path == plan for each in before)
-        if value.get("resumes", 0) != started:
-            message = f"{line.path} was started again more or less often than the ledger says"
-            problems.append(_problem("AKF-I232", message, LEDGER, expected=value.get("resumes", 0), found=started))
-    return problems
+        return (
+            value.get("resumes", 0),
+            sum((each.event, each.path) == ("resume", plan) for each in before),
+            "resumptions",
+        )
+    if value["kind"] == "Candidate":
+        wanted = {"task": task, "source_digest": value["source_digest"]}.items()
+        same = sum(each.event == "candidate" and wanted <= dict(each.facts).items() for each in before)
+        return value["try_number"], same + 1, "tries of its sources"
+    return 0, 0, ""
 
 
 def _facts(data: bytes, event: str) -> dict[str, Any]:
@@ -118,7 +128,7 @@ def _facts(data: bytes, event: str) -> dict[str, Any]:
         value = orjson.loads(data)
         parents = {ref["kind"]: ref["id"] for ref in value["parents"]}
         if event == "candidate":
-            return {"task": parents["Task"]}
+            return {"task": parents["Task"], "source_digest": value["source_digest"]}
         facts = {"task": parents["Task"], "candidate": parents["Candidate"], "gate": value["gate"]}
         return {**facts, "secret_digest": value["secret_digest"]} if event == "plan" else facts
     except (ValueError, KeyError, TypeError):
