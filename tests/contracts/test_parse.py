@@ -251,7 +251,21 @@ def test_locate_in_a_large_document_keeps_only_what_is_wanted() -> None:
     assert found.locate("/items/49999/n") == (50_001, 7)
     found.prefetch(["/items/0/n", "/items/7/n"])
     assert found.locate("/items/7/n") == (9, 7)
-    assert len(found._positions) < 20
+    assert found.locate("/items/7/absent") == (9, 1)
+    assert found.locate("/items/60000") == (1, 11)
+    assert found._places is not None
+    assert len(found._places.inside["items"].inside) == 4
+
+
+@pytest.mark.parametrize("size", [100_000, 4_000_000])
+def test_long_keys_cost_no_more_than_they_are_long(size: int) -> None:
+    key, count = "k" * size, 30_000
+    started = time.monotonic()
+    found = document(f'{{"{key}": [{"1," * count}1]}}')
+    assert found.locate(f"/{key}/{count}") == (1, size + 2 * count + 7)
+    listed = problems(f'{{"{key}": [{"NaN," * count}1]}}')
+    assert {p.pointer for p in listed} == {""}  # the container that a pointer has room for
+    assert time.monotonic() - started < 5
 
 
 def test_a_document_makes_problems_in_its_own_place() -> None:

@@ -28,3 +28,6 @@ MAX_PATH_BYTES = 512
 
 MAX_SEGMENT_BYTES = 255
 """Bytes between two slashes: what common file systems hold."""
+
+MAX_POINTER = 1_024
+"""Characters of a JSON pointer in a problem; a longer one is cut at a container that holds the place."""

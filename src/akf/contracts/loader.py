@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from akf.contracts.scanner import Lines, Place
+
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BOM = b"\xef\xbb\xbf"
 _SMALL = 256 * 1024
@@ -52,14 +54,14 @@ _SENSELESS = {
 class Document:
     """A parsed file: its value, its name in messages, and the bytes it came from."""
 
-    __slots__ = ("_positions", "_scanner", "file", "source", "value")
+    __slots__ = ("_lines", "_places", "file", "source", "value")
 
     def __init__(self, value: dict[str, Any], file: str, source: bytes) -> None:
         self.value = value
         self.file = file
         self.source = source
-        self._positions: dict[str, tuple[int, int]] = {}
-        self._scanner: Any = None
+        self._lines: Lines | None = None
+        self._places: Place | None = None
 
     def __repr__(self) -> str:
         return f"Document({self.file!r}, {len(self.source)} bytes)"
@@ -70,28 +72,38 @@ class Document:
         What is not there is located at the nearest container that is.
         """
         self.prefetch((pointer,))
-        while pointer and pointer not in self._positions:
-            pointer = pointer.rpartition("/")[0]
-        at_key, at_value = self._positions.get(pointer, (0, 0))
-        line, column = self._scanner.lines.at(at_key if key else at_value)
-        return line, column
+        assert self._lines is not None  # noqa: S101 - prefetch sets both
+        assert self._places is not None  # noqa: S101
+        place = self._places
+        for token in _tokens(pointer):
+            inner = place.inside.get(token)
+            if inner is None or inner.value < 0:
+                break
+            place = inner
+        return self._lines.at(place.key if key else place.value)
 
     def prefetch(self, pointers: Iterable[str]) -> None:
-        """Find many positions in one pass over the text."""
-        from akf.contracts.scanner import Scanner, Stop  # noqa: PLC0415 - only on trouble
+        """Find many places in one pass over the text; of a small document, all of them."""
+        from akf.contracts.scanner import Place, Scanner, Stop  # noqa: PLC0415 - only on trouble
 
         small = len(self.source) <= _SMALL
-        if small and self._scanner is not None:
+        news = self._places is None
+        if small and not news:
             return
-        wanted = {""} if small else {p for pointer in pointers for p in _ancestors(pointer)}
-        if wanted <= self._positions.keys():
+        places = self._places = self._places or Place()
+        for pointer in () if small else pointers:
+            place = places
+            for token in _tokens(pointer):
+                news = news or token not in place.inside
+                place = place.inside.setdefault(token, Place())
+        if not news:
             return
-        self._scanner = Scanner(self.source.decode(), self.file, wanted=wanted, everything=small)
+        scanner = Scanner(self.source.decode(), self.file, places=places, everything=small)
         try:
-            self._scanner.scan()
+            scanner.scan()
         except Stop as defect:  # pragma: no cover - the source was accepted before
             raise AssertionError(f"{self.file} was valid and is not any more") from defect
-        self._positions.update(self._scanner.positions)
+        self._lines = scanner.lines
 
     def problem(
         self,
@@ -249,12 +261,8 @@ def _constant(_: str) -> None:
     raise ValueError
 
 
-def _ancestors(pointer: str) -> list[str]:
-    found = [pointer]
-    while pointer:
-        pointer = pointer.rpartition("/")[0]
-        found.append(pointer)
-    return found
+def _tokens(pointer: str) -> list[str]:
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
 def _only_regular(name: str, mode: int) -> None:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from akf.contracts.limits import MAX_DEPTH, MAX_PROBLEMS, MAX_SAFE_INTEGER
+from akf.contracts.limits import MAX_DEPTH, MAX_POINTER, MAX_PROBLEMS, MAX_SAFE_INTEGER
 from akf.contracts.problems import Problem
 from akf.contracts.syntax import BODY, Fault, broken_number, broken_string, unexpected
 from akf.contracts.text import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterable
     from typing import Any, NoReturn
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
@@ -51,15 +51,37 @@ class Lines:
         return line, offset - self._starts[line - 1] + 1
 
 
+class Place:
+    """Where a value and its key start (-1: nowhere), and the places inside it that are kept."""
+
+    __slots__ = ("inside", "key", "value")
+
+    def __init__(self) -> None:
+        self.key = -1
+        self.value = -1
+        self.inside: dict[str, Place] = {}
+
+
 def escape(key: str) -> str:
     """Write one key as a token of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1") if "~" in key or "/" in key else key
 
 
+def pointer_to(steps: Iterable[str | int]) -> str:
+    """Return the JSON pointer of a path, or of the innermost container on it that `MAX_POINTER` has room for."""
+    pointer = ""
+    for step in steps:
+        token = escape(str(step))
+        if len(pointer) + len(token) >= MAX_POINTER:
+            break
+        pointer = f"{pointer}/{token}"
+    return pointer
+
+
 class Scanner:
     """Reads one text, collects its problems, and optionally where its values are.
 
-    `wanted` names the pointers whose positions to keep; `everything` keeps all of them.
+    `places` is the root of a tree whose places are filled in; with `everything` the tree grows as needed.
     """
 
     def __init__(
@@ -67,17 +89,16 @@ class Scanner:
         text: str,
         file: str | None = None,
         *,
-        wanted: Collection[str] = (),
+        places: Place | None = None,
         everything: bool = False,
     ) -> None:
         self.text = text
         self.file = file
         self.problems: list[Problem] = []
-        self.positions: dict[str, tuple[int, int]] = {}
         self.lines = Lines(text)
-        self._wanted = wanted
         self._everything = everything
-        self._track = everything or bool(wanted)
+        self._here = places  # of the value that comes next or came last
+        self._places: list[Place | None] = []  # of the open containers
         self._stack: list[Any] = []
         self._opened: list[int] = []
         self._seen: list[dict[str, int]] = []
@@ -112,7 +133,7 @@ class Scanner:
     def report(self, code: str, offset: int, message: str, *, pointer: str | None = None, **fields: Any) -> None:
         """Add a problem at `offset`; the list is cut at `MAX_PROBLEMS`."""
         line, column = self.lines.at(offset)
-        where = self._pointer() if pointer is None else pointer
+        where = pointer_to(self._path) if pointer is None else pointer
         if len(self.problems) >= MAX_PROBLEMS:
             text = f"only the first {MAX_PROBLEMS} problems are listed"
             self.problems.append(Problem("AKF-S013", text, self.file, where, line, column))
@@ -164,6 +185,7 @@ class Scanner:
         if self._in_array():
             self._note(pos)
         self._opened.append(pos)
+        self._places.append(self._here)
         self._seen.append({})
         self._stack.append({} if opener == "{" else [])
         after = self._skip(pos + 1)
@@ -178,6 +200,7 @@ class Scanner:
 
     def _close(self) -> Any:
         self._opened.pop()
+        self._places.pop()
         self._seen.pop()
         self._path.pop()
         return self._stack.pop()
@@ -282,13 +305,19 @@ class Scanner:
         return not self._stack or isinstance(self._stack[-1], list)
 
     def _note(self, pos: int, key: int | None = None) -> None:
-        if self._track:
-            pointer = self._pointer()
-            if (self._everything or pointer in self._wanted) and pointer not in self.positions:
-                self.positions[pointer] = (pos if key is None else key, pos)
-
-    def _pointer(self) -> str:
-        return "".join(f"/{escape(token)}" for token in self._path)
+        """Keep where the value at `pos` is, if somebody wants to know."""
+        if self._stack:
+            parent = self._places[-1]
+            if parent is None:
+                self._here = None
+                return
+            token = self._path[-1]
+            here = parent.inside.get(token)
+            if here is None and self._everything:
+                here = parent.inside[token] = Place()
+            self._here = here
+        if self._here is not None:
+            self._here.key, self._here.value = (pos if key is None else key), pos
 
     def _skip(self, pos: int) -> int:
         match = _SPACE.match(self.text, pos)

@@ -17,7 +17,7 @@ from akf.contracts.ids import ID_PATTERN, SHORT_ID_PATTERN, id_problem, path_pro
 from akf.contracts.limits import MAX_ID, MAX_PROBLEMS, MAX_SHORT_ID
 from akf.contracts.loader import Document
 from akf.contracts.problems import Problem
-from akf.contracts.scanner import escape
+from akf.contracts.scanner import pointer_to
 from akf.contracts.text import did_you_mean, printable, show
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ class Finding:
     ) -> None:
         self.code = code
         self.message = message
-        self.pointer = "".join(f"/{escape(str(step))}" for step in steps)
+        self.pointer = pointer_to(steps)
         self.expected = expected
         self.found = found
         self.hint = hint
