@@ -57,8 +57,8 @@ def index() -> str:
     return page([
         "# Artifacts", "",
         written("the schemas in `schemas/`"), "",
-        "One page per kind. What all kinds have in common is in [contracts](../contracts.md). A kind that does not stand in",
-        "a run is in version 1 so that other tools can rely on it.", "",
+        "One page per kind. What all kinds have in common is in [contracts](../contracts.md). A kind that has no place",
+        "in a run is in version 1 so that other tools can rely on it.", "",
         *table(("kind", "written and signed by", "place in a run", "what it is"), rows),
     ])  # fmt: skip
 

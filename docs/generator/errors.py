@@ -14,8 +14,8 @@ def errors() -> str:
     lines = [
         "# Codes", "",
         written("the catalogue, `src/akf/contracts/catalogue/*.toml`"), "",
-        "A **problem code** (`AKF-S012`) stands in every refusal. A **reason code** (`NO_LOCAL_GAIN`) stands in a check or",
-        "in a Decision. Codes are stable. `akf explain CODE` prints what stands here; it also finds near misses.", "",
+        "A **problem code** (`AKF-S012`) stands in every refusal. A **reason code** (`NO_LOCAL_GAIN`) stands in a",
+        "check or in a Decision. Codes are stable. `akf explain CODE` prints what stands here.", "",
         "The letter of a problem code names its family:", "",
         *table(("letter", "family", "codes"), [
             (f"`{letter}`", family, str(sum(entry.code.startswith(f"AKF-{letter}") for entry in refusals)))

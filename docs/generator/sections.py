@@ -142,8 +142,8 @@ def _demo() -> list[str]:
     with contextlib.redirect_stderr(text):
         demo_command._table(answer["candidates"])  # noqa: SLF001 - the very table that the demo prints
     sentence = (
-        f"That run took {answer['wall_s']} s. The noise limit of its machine was {answer['noise_limit_ratio']:.1%}. The "
-        f"audit found {answer['audit']['ledger_lines']} ledger lines, and all of them hold. The whole answer is "
+        f"That run took {answer['wall_s']} s. The noise limit of its machine was {answer['noise_limit_ratio']:.1%}. "
+        f"The audit found {answer['audit']['ledger_lines']} ledger lines, and all of them hold. The whole answer is "
         "[docs/demo.json](docs/demo.json)."
     )
     return [*shown(text.getvalue().strip("\n")), "", sentence]
