@@ -9,7 +9,6 @@ import os
 import shutil
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.support import evidence, runs
@@ -24,7 +23,8 @@ def pytest_runtest_makereport(
     """Where nothing may be missing, a skip is a failure."""
     del item, call
     report = yield
-    return _promised(report)
+    _promise(report)
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
@@ -34,14 +34,14 @@ def pytest_make_collect_report(
     """As above, for a file that skips itself."""
     del collector
     report = yield
-    return _promised(report)
+    _promise(report)
+    return report
 
 
-def _promised(report: Any) -> Any:
+def _promise(report: pytest.TestReport | pytest.CollectReport) -> None:
     if report.outcome == "skipped" and os.environ.get(NOTHING_MISSING) and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, although {NOTHING_MISSING} promises everything: {report.longrepr}"
-    return report
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from tests.support import evidence
 
 from akf.contracts.canonical import canonical_bytes, digest
@@ -28,6 +29,7 @@ from akf.contracts.shipped import shipped
 from akf.frameworks import host_reference
 from akf.frameworks.fill import Measured, fill_host
 from akf.opportunity.tasks import open_task
+from akf.routes.launch_spec import parse_spec
 from akf.store import ledger
 from akf.store.run import checked, facts_of
 from akf.store.snapshot import init_run
@@ -112,19 +114,14 @@ def compiled() -> Iterator[None]:
     if shutil.which("g++"):
         yield
         return
-    names = ("build_baseline", "environment")
-    real = {name: getattr(host_reference, name) for name in names}
-    try:
-        host_reference.build_baseline = _no_baseline
-        host_reference.environment = lambda _: _machine()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host_reference, "build_baseline", _no_baseline)
+        patch.setattr(host_reference, "environment", lambda _: _machine())
         yield
-    finally:
-        for name, function in real.items():
-            setattr(host_reference, name, function)
 
 
 def _no_baseline(out: Path) -> host_reference.Baseline:
-    spec = host_reference.parse_spec(json.loads((host_reference._sources() / "launch.json").read_bytes()))
+    spec = parse_spec(json.loads((host_reference._sources() / "launch.json").read_bytes()))
     return host_reference.Baseline(out / "no.so", out / "no.so", spec, digest(b"baseline"), digest(b"launcher"))
 
 

@@ -95,7 +95,8 @@ def check_suite(path: Path) -> Result:
     if suite is None:
         return Result(_ordered(problems), ())
     problems += suite_problems(suite)
-    found = [*_blockers(suite), *_suite_inputs(path.parent, suite, problems)]
+    first = os.fspath(path.parent / suite.value["required_arms"][0]["path"])
+    found = [*_blockers(suite, first), *_suite_inputs(path.parent, suite, first, problems)]
     arms = []
     for index, arm in enumerate(suite.value["required_arms"]):
         file = path.parent / arm["path"]
@@ -141,7 +142,7 @@ def check_campaign(path: Path) -> Result:
         suite = _load(root / campaign.value["suite"]["path"], "OptimizationSuite", problems)
     if suite is not None:
         problems += suite_problems(suite)
-        found += _blockers(suite)
+        found += _blockers(suite, campaign.file)
     inputs, more, blocking = _campaign(root, campaign, suite)
     return Result(_ordered([*problems, *more]), _unique([*found, *blocking]), (), inputs)
 
@@ -164,10 +165,10 @@ def _campaign(root: Path, campaign: Document, suite: Document | None) -> tuple[I
     capture = _linked(root, campaign, "capture", "Capture", problems)
     if workload is not None:
         problems += workload_problems(workload, campaign)
-        found += _blockers(workload)
+        found += _blockers(workload, campaign.file)
     if capture is not None:
         problems += capture_problems(capture, campaign, workload)
-        found += _blockers(capture)
+        found += _blockers(capture, campaign.file)
     return Inputs(root, campaign, suite, workload, capture), problems, found
 
 
@@ -184,12 +185,12 @@ def _linked(root: Path, campaign: Document, name: str, kind: str, problems: list
     return document
 
 
-def _suite_inputs(root: Path, suite: Document, problems: list[Problem]) -> list[Blocker]:
+def _suite_inputs(root: Path, suite: Document, campaign: str, problems: list[Problem]) -> list[Blocker]:
     path = suite.value["workload"]["path"]
     if path is None:
         return []
     workload = _load(root / path, "Workload", problems)
-    return _blockers(workload) if workload is not None else []
+    return _blockers(workload, campaign) if workload is not None else []
 
 
 def _load(path: Path, kind: str, problems: list[Problem]) -> Document | None:
@@ -200,9 +201,9 @@ def _load(path: Path, kind: str, problems: list[Problem]) -> Document | None:
         return None
 
 
-def _blockers(document: Document) -> list[Blocker]:
+def _blockers(document: Document, campaign: str | None = None) -> list[Blocker]:
     value = document.value
-    found = blockers(schema(value["kind"]), value, document.file)
+    found = blockers(schema(value["kind"]), value, document.file, campaign)
     if value["kind"] != "Campaign":
         return found
     open_now = {blocker["pointer"] for blocker in found}

@@ -3,7 +3,8 @@
 Invariants:
 - A placeholder is a `null` on a field whose schema carries `x-akf-fill`; any other `null` is a statement.
 - One blocker per fact, ordered by file and pointer: the same input gives the same bytes.
-- The command can be run as it stands: it names the file and the pointer; on platform `host` one command fills it all.
+- The command names the file and the pointer; on platform `host` one command fills it all. A command that works on a
+  Campaign names the Campaign, also for what another file leaves open.
 """
 
 from __future__ import annotations
@@ -16,20 +17,45 @@ if TYPE_CHECKING:
     Blocker = dict[str, Any]
 
 
-def blockers(schema: dict[str, Any], value: dict[str, Any], file: str) -> list[Blocker]:
-    """Blockers of one document: `{file, pointer, expected, command}` each."""
+_POINTER = "POINTER=VALUE"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
+
+
+def blockers(schema: dict[str, Any], value: dict[str, Any], file: str, campaign: str | None = None) -> list[Blocker]:
+    """Blockers of one document: `{file, pointer, expected, command}` each.
+
+    Args:
+        schema: the schema of its kind.
+        value: the document.
+        file: its file.
+        campaign: the Campaign that it was read for, where it is none itself.
+    """
     host = value.get("platform") == "host"
+    names = {"CAMPAIGN": _word(campaign or file), "FILE": _word(file), "WORKLOAD": _word(file)}
+    if value["kind"] != "Workload":
+        del names["WORKLOAD"]
     found = [
-        {"file": file, "pointer": pointer, "expected": expected, "command": _command(command, file, pointer, host=host)}
+        {"file": file, "pointer": pointer, "expected": expected, "command": _command(command, names, pointer, host)}
         for pointer, expected, command in _walk(schema, value, "", schema.get("$defs", {}))
     ]
     return sorted(found, key=lambda blocker: blocker["pointer"])
 
 
-def _command(template: str, file: str, pointer: str, *, host: bool) -> str:
-    if host and "--set" not in template:
+def _command(template: str, names: dict[str, str], pointer: str, host: bool) -> str:
+    if "--set" in template:  # a pointer into this very file
+        names = {**names, "CAMPAIGN": names["FILE"]}
+    elif host:
         template = "akf fill CAMPAIGN --host"
-    return template.replace("CAMPAIGN", file).replace("FILE", file).replace("POINTER", pointer)
+    return " ".join({**names, _POINTER: f"{pointer}=VALUE"}.get(word, word) for word in template.split(" "))
+
+
+def _word(file: str) -> str:
+    """A path as one word of a command line."""
+    if file.isascii() and not set(file) - _PLAIN:
+        return file
+    from shlex import quote  # noqa: PLC0415 - only on trouble
+
+    return quote(file)
 
 
 def _walk(
