@@ -96,7 +96,12 @@ def _typer(arguments: list[str], settings: Settings) -> object:
     from akf.cli.app import command  # noqa: PLC0415
 
     try:
-        return command().main(arguments, prog_name="akf", standalone_mode=False, obj=settings)
+        # Not `main`: it would turn an interrupt into a number, and a reader that left into an exit of its own.
+        group = command()
+        with group.make_context("akf", arguments, obj=settings) as opened:
+            return group.invoke(opened)
+    except click.exceptions.Exit:  # help or version was printed
+        return None
     except click.exceptions.Abort:
         return _single("AKF-U003", "interrupted; nothing partial was left", INTERRUPTED)
     except click.ClickException as error:
