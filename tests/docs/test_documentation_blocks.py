@@ -88,6 +88,12 @@ def test_a_json_block_is_valid(path: Path, block: Block) -> None:
     assert [str(problem) for problem in validate(document, kind)] == []
 
 
+def test_the_readme_types_the_two_commands_exactly() -> None:
+    typed = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert typed.count('$ python -m pip install -e ".[host]" && python -m akf demo') == 1
+    assert typed.count('$ python -m pip install -e ".[test]" && python -m pytest') == 1
+
+
 RUNNABLE = sorted({path for path, _ in marked("run")})
 
 
