@@ -132,7 +132,7 @@ def _record(
         "tools": tools(identity),
         "commands": [product.command for product in products],
         "variables": [{"name": name, "value": item} for name, item in sorted(first.variables.items())],
-        "isolation": "none",
+        "isolation": "userns" if all(product.isolation == "userns" for product in products) else "none",
         "outputs": [output for product in products for output in product.outputs],
         "launch": launch,
     }

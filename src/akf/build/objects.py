@@ -33,6 +33,7 @@ class Product(NamedTuple):
     log: str
     outputs: tuple[dict[str, Any], ...]
     files: Mapping[str, bytes]
+    isolation: str
 
     @property
     def object_digest(self) -> str:
@@ -74,7 +75,9 @@ def compile_object(files: Sequence[TreeFile], folder: Path, path: str, subject: 
         made[path] = out.read_bytes()
         outputs.append(_output(path, subject, role, "host_code", made[path]))
     command = {"argv": list(result.command), "returncode": result.returncode, "log_digest": digest(log)}
-    return Product(subject, bool(result), command, dict(result.env), result.stderr, tuple(outputs), made)
+    return Product(
+        subject, bool(result), command, dict(result.env), result.stderr, tuple(outputs), made, result.isolation
+    )
 
 
 def failed_reasons(products: Sequence[Product]) -> list[str]:

@@ -3,7 +3,8 @@
 Invariants:
 - Flags come from the lists below and nowhere else; a candidate, a baseline and a perturbed kernel get the same.
 - The command holds no absolute path of the source folder, so two builds in two folders give the same bytes.
-- The compiler sees an allow-listed environment and a private temporary folder.
+- The compiler sees an allow-listed environment and a private temporary folder; where the machine allows it, it runs
+  in a jail that holds the system's files and the sources only (`akf.routes.jail`).
 - `-march=native` is a choice of this machine: the target it stands for is part of the compiler's identity.
 """
 
@@ -21,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from akf.routes import jail
 from akf.routes.launch_spec import LaunchSpec
 
 ID = "host_cpp"
@@ -73,6 +75,7 @@ class CompileResult:
     stderr: str
     outputs: Mapping[str, str] = field(default_factory=dict)
     timed_out: bool = False
+    isolation: str = "none"
 
     def __bool__(self) -> bool:
         """Whether the output exists."""
@@ -202,15 +205,20 @@ def compile_shared(
         SourceRefused: A source or a flag is not taken.
     """
     driver = compiler_path()
-    with tempfile.TemporaryDirectory(prefix="akf-cc-") as temporary:
+    extra = _prefix(driver)
+    isolation = "userns" if jail.works(extra) else "none"
+    with tempfile.TemporaryDirectory(prefix="akf-cc-") as temporary, tempfile.TemporaryDirectory() as root:
         product = Path(temporary) / "out.so"
         command = compile_command(sources, str(product), flags)
         recorded = tuple(out.name if part == str(product) else part for part in command)
         env = compile_environment(driver, temporary)
         shown = {**env, "TMPDIR": "private"}
-        with tempfile.TemporaryFile(dir=temporary) as log:
+        argv = [str(driver), *command[1:]]
+        if isolation != "none":
+            argv = jail.jailed(argv, folder.absolute(), Path(temporary), Path(root), extra)
+        with tempfile.TemporaryFile() as log:
             process = subprocess.Popen(
-                [str(driver), *command[1:]],
+                argv,
                 cwd=folder,
                 env=env,
                 preexec_fn=_limit,  # noqa: PLW1509 - limits must hold before the compiler reads hostile sources
@@ -235,7 +243,13 @@ def compile_shared(
             out.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(product, out)
             outputs[out.name] = _file_digest(out)
-        return CompileResult(returncode, recorded, shown, stderr, outputs, timed_out)
+        return CompileResult(returncode, recorded, shown, stderr, outputs, timed_out, isolation)
+
+
+def _prefix(driver: Path) -> tuple[str, ...]:
+    """The folder of a compiler that is not installed among the system's own."""
+    inside = any(driver.is_relative_to(folder) for folder in jail.SYSTEM)
+    return () if inside else (str(driver.parent.parent),)
 
 
 def launcher_source(spec: LaunchSpec) -> str:
