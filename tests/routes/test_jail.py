@@ -6,7 +6,7 @@ import pytest
 
 from akf.routes import host_cpp, jail
 
-SECRET = "akf-test-secret-7f3a"
+MARK = "akf-test-secret-7f3a"
 READERS = {
     "include": '#include "{path}"\n',
     "include behind a macro": '#define FILE "{path}"\n#include FILE\n',
@@ -31,15 +31,15 @@ def sources(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("how", READERS)
 def test_no_file_of_the_machine_enters_an_object_or_a_log(how: str, sources: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
-    secret.write_text(f'const char* leaked = "{SECRET}";\n')
+    secret.write_text(f'const char* leaked = "{MARK}";\n')
     text = READERS[how].format(path=secret) + 'extern "C" int answer() { return 42; }\n'
     (sources / "kernel.cpp").write_text(text)
     out = tmp_path / "kernel.so"
     result = host_cpp.compile_shared(sources, ["kernel.cpp"], out)
     assert result.isolation == "userns"
-    assert SECRET not in result.stderr
+    assert MARK not in result.stderr
     assert "it is there" not in result.stderr
-    assert not out.exists() or SECRET.encode() not in out.read_bytes()
+    assert not out.exists() or MARK.encode() not in out.read_bytes()
 
 
 def test_the_sources_own_headers_are_there(sources: Path, tmp_path: Path) -> None:
