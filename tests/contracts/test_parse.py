@@ -1,6 +1,7 @@
 """Strict JSON: what is refused, with which code, where, and all of it at once."""
 
 import json
+import random
 import time
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from akf.contracts.limits import MAX_DEPTH, MAX_PROBLEMS, MAX_SAFE_INTEGER
 from akf.contracts.loader import Document, parse
+from akf.contracts.places import Lines
 from akf.contracts.problems import InvalidError, Problem
 
 
@@ -205,6 +207,15 @@ def test_a_hill_of_brackets_neither_crashes_nor_takes_long(opener: str) -> None:
 
 def test_brackets_inside_strings_do_not_nest() -> None:
     assert parse(('{"a": "' + "[" * 5_000 + '"}').encode(), "f").value
+
+
+def test_lines_and_columns_of_long_texts() -> None:
+    rng = random.Random(1)
+    for size, breaks in ((0, 1), (65_535, 1), (65_536, 9), (65_537, 0), (200_000, 1), (200_000, 0)):
+        text = "".join(rng.choices("ab\n", weights=[5, 5, breaks], k=size))
+        lines = Lines(text)
+        for offset in {0, size, min(size, 65_535), min(size, 65_536), *(rng.randrange(size + 1) for _ in range(100))}:
+            assert lines.at(offset) == (text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
 
 def test_the_list_is_cut() -> None:

@@ -60,7 +60,7 @@ COMPILED = jsonschema_rs.Draft202012Validator(SHAPE, validate_formats=True)
 
 def check(text: str) -> list[Problem]:
     document = parse(text.encode(), "f.json")
-    return explain(document, COMPILED.iter_errors(document.value), SHAPE)
+    return explain(document, COMPILED, SHAPE) if not COMPILED.is_valid(document.value) else []
 
 
 def only(value: Any) -> Problem:
@@ -217,8 +217,8 @@ def test_an_optional_schema_reference_is_allowed() -> None:
 def test_a_wrong_type_is_said_once() -> None:
     schema = {"properties": {"v": {"const": 1, "type": "integer"}}}
     document = parse(b'{"v": "1"}', "f.json")
-    errors = jsonschema_rs.Draft202012Validator(schema).iter_errors(document.value)
-    assert [p.code for p in explain(document, errors, schema)] == ["AKF-S024"]
+    compiled = jsonschema_rs.Draft202012Validator(schema)
+    assert [p.code for p in explain(document, compiled, schema)] == ["AKF-S024"]
 
 
 def test_the_list_is_cut() -> None:
@@ -232,6 +232,74 @@ def test_long_values_are_quoted_in_part() -> None:
         problem = only(value)
         assert len(problem.message) < 400
         assert len(json.dumps(problem.found)) < 400
+
+
+def test_every_row_of_a_large_document_is_looked_at() -> None:
+    rows: list[Any] = [{"rows": at + 1, "note": "x" * 20} for at in range(9_000)]
+    assert check(json.dumps({"rows": rows})) == []
+    rows[8_765] = {"rows": 0}
+    rows[4_321] = 7
+    listed = check(json.dumps({"rows": rows}, indent=0))
+    assert [(p.code, p.pointer, p.message) for p in listed if p.code != "AKF-S013"] == [
+        ("AKF-S024", "/rows/4321", "item 4321 of rows is 7, not an object"),
+        ("AKF-S027", "/rows/8765/rows", "rows is 0, but must be at least 1"),
+    ]
+    assert [p.line for p in listed] == [1, 3 + 4 * 4_321, 3 + 4 * 8_764 + 2]
+
+
+def test_faults_at_the_top_of_a_large_document_come_first() -> None:
+    listed = check(json.dumps({"rows": [{"rows": 1}] * 50_000 + [3], "id": 5, "idd": 6}))
+    assert [(p.code, p.pointer) for p in listed] == [
+        ("AKF-S013", ""),
+        ("AKF-S024", "/id"),
+        ("AKF-S023", "/idd"),
+    ]
+
+
+def test_cutting_a_large_document_makes_no_faults() -> None:
+    shape = {"properties": {"v": {"type": "array", "minItems": 2_000, "uniqueItems": True, "maxItems": 30_000}}}
+    compiled = jsonschema_rs.Draft202012Validator(shape)
+    for items in ([*range(20_000), 5], list(range(40_000)), ["x" * 90_000, 1]):
+        document = parse(json.dumps({"v": items}).encode(), "f.json")
+        (first, *_) = [p for p in explain(document, compiled, shape) if p.code != "AKF-S013"]
+        assert (first.code, first.pointer) in {("AKF-S029", "/v/20000"), ("AKF-S028", "/v")}
+        assert first.found in {None, 5, 40_000, 2}
+
+
+def nested(width: int, depth: int) -> Any:
+    return [nested(width, depth - 1) for _ in range(width)] if depth else 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" + "1," * 1_000_000 + "1]",
+        "[" + "{}," * 500_000 + "1]",
+        "{" + ",".join(f'"x{at}":[]' for at in range(200_000)) + "}",
+        json.dumps(nested(4, 9)),
+        json.dumps("x" * 8_000_000),
+    ],
+    ids=["items", "rows", "fields", "tree", "text"],
+)
+def test_memory_is_bounded_by_the_document(content: str) -> None:
+    """Twenty fields are missing at the top; each error of the library would hold a copy of the whole."""
+    code = """
+import resource, sys
+from akf.contracts.loader import parse
+from akf.contracts.schemas import validate
+source = sys.stdin.buffer.read()
+document = parse(source, "f.json")
+validate(parse(b'{"kind": "Campaign", "schema_version": 1}', "f.json"))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+problems = validate(document)
+print(len(problems), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 // len(source))
+"""
+    for field in ("x", "noise", "capabilities"):
+        text = f'{{"kind": "Campaign", "schema_version": 1, "{field}": {content}}}'
+        run = subprocess.run([sys.executable, "-c", code], input=text.encode(), capture_output=True, check=True)
+        listed, times_its_size = map(int, run.stdout.split())
+        assert listed > 15
+        assert times_its_size < 40
 
 
 def test_same_input_same_problems() -> None:

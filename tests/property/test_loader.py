@@ -186,22 +186,26 @@ def pointers(value: Any, here: str = "") -> list[tuple[str, Any]]:
     return found
 
 
-@given(objects, layouts)
-def test_every_value_is_where_locate_says(value: dict[str, Any], indent: Any) -> None:
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
+@given(objects, layouts, st.booleans())
+def test_every_value_is_where_locate_says(value: dict[str, Any], indent: Any, large: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=False) + " " * (300_000 if large else 0)
     document = loader.parse(text.encode(), "f")
     lines = text.split("\n")
-    for pointer, expected in pointers(value):
-        line, column = document.locate(pointer)
+    found = dict(pointers(value))
+    document.prefetch([*found, "/absent/deeper", *(f"{pointer}/absent" for pointer in found)])
+
+    def at(pointer: str, *, key: bool = False) -> Any:
+        line, column = document.locate(pointer, key=key)
         offset = sum(len(before) + 1 for before in lines[: line - 1]) + column - 1
-        found, _ = json.JSONDecoder().raw_decode(text, offset)
-        assert found == expected
-        if pointer:
-            line, column = document.locate(pointer, key=True)
-            offset = sum(len(before) + 1 for before in lines[: line - 1]) + column - 1
-            key = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-            if text[offset] == '"' and isinstance(dict(pointers(value))[pointer.rpartition("/")[0]], dict):
-                assert json.JSONDecoder().raw_decode(text, offset)[0] == key
+        return json.JSONDecoder().raw_decode(text, offset)[0]
+
+    for pointer, expected in found.items():
+        assert at(pointer) == expected
+        parent, _, token = pointer.rpartition("/")
+        if pointer and isinstance(found[parent], dict):
+            assert at(pointer, key=True) == token.replace("~1", "/").replace("~0", "~")
+        if "absent" not in expected if isinstance(expected, dict) else True:
+            assert at(f"{pointer}/absent") == expected
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b'{"a":1}', b"[" * 300, b'{"a":NaN}'])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from akf.contracts.loader import open_regular, refusal
+from akf.contracts.files import open_regular, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

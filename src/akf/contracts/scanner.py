@@ -11,9 +11,9 @@ Invariants:
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 
 from akf.contracts.limits import MAX_DEPTH, MAX_POINTER, MAX_PROBLEMS, MAX_SAFE_INTEGER
+from akf.contracts.places import Lines, Place
 from akf.contracts.problems import Problem
 from akf.contracts.syntax import BODY, Fault, broken_number, broken_string, unexpected
 from akf.contracts.text import show
@@ -39,29 +39,6 @@ class Stop(Exception):  # noqa: N818 - control flow inside this package: the lis
     """Ends a scan."""
 
 
-class Lines:
-    """Turns offsets into lines and columns."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
-
-    def at(self, offset: int) -> tuple[int, int]:
-        """Return the line and the column of `offset`."""
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
-
-
-class Place:
-    """Where a value and its key start (-1: nowhere), and the places inside it that are kept."""
-
-    __slots__ = ("inside", "key", "value")
-
-    def __init__(self) -> None:
-        self.key = -1
-        self.value = -1
-        self.inside: dict[str, Place] = {}
-
-
 def escape(key: str) -> str:
     """Write one key as a token of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1") if "~" in key or "/" in key else key
@@ -79,10 +56,7 @@ def pointer_to(steps: Iterable[str | int]) -> str:
 
 
 class Scanner:
-    """Reads one text, collects its problems, and optionally where its values are.
-
-    `places` is the root of a tree whose places are filled in; with `everything` the tree grows as needed.
-    """
+    """Reads one text, collects its problems, and where its values are if `places`, the root of a tree, is given."""
 
     def __init__(
         self,
@@ -90,15 +64,13 @@ class Scanner:
         file: str | None = None,
         *,
         places: Place | None = None,
-        everything: bool = False,
     ) -> None:
         self.text = text
         self.file = file
         self.problems: list[Problem] = []
         self.lines = Lines(text)
-        self._everything = everything
         self._here = places  # of the value that comes next or came last
-        self._places: list[Place | None] = []  # of the open containers
+        self._places: list[Place] = []  # of the open containers
         self._stack: list[Any] = []
         self._opened: list[int] = []
         self._seen: list[dict[str, int]] = []
@@ -185,7 +157,8 @@ class Scanner:
         if self._in_array():
             self._note(pos)
         self._opened.append(pos)
-        self._places.append(self._here)
+        if self._here is not None:
+            self._places.append(self._here)
         self._seen.append({})
         self._stack.append({} if opener == "{" else [])
         after = self._skip(pos + 1)
@@ -200,7 +173,8 @@ class Scanner:
 
     def _close(self) -> Any:
         self._opened.pop()
-        self._places.pop()
+        if self._here is not None:
+            self._places.pop()
         self._seen.pop()
         self._path.pop()
         return self._stack.pop()
@@ -306,18 +280,11 @@ class Scanner:
 
     def _note(self, pos: int, key: int | None = None) -> None:
         """Keep where the value at `pos` is, if somebody wants to know."""
+        if self._here is None:
+            return
         if self._stack:
-            parent = self._places[-1]
-            if parent is None:
-                self._here = None
-                return
-            token = self._path[-1]
-            here = parent.inside.get(token)
-            if here is None and self._everything:
-                here = parent.inside[token] = Place()
-            self._here = here
-        if self._here is not None:
-            self._here.key, self._here.value = (pos if key is None else key), pos
+            self._here = self._places[-1].inside.setdefault(self._path[-1], Place())
+        self._here.key, self._here.value = (pos if key is None else key), pos
 
     def _skip(self, pos: int) -> int:
         match = _SPACE.match(self.text, pos)

@@ -102,7 +102,7 @@ def validate(document: Document, kind: str | None = None) -> list[Problem]:
         return []
     from akf.contracts.schema_errors import problems  # noqa: PLC0415 - only on trouble
 
-    return problems(document, compiled.iter_errors(document.value), schema(kind or document.value["kind"]))
+    return problems(document, compiled, schema(kind or document.value["kind"]))
 
 
 def _header(document: Document, wanted: str | None) -> Problem | None:
