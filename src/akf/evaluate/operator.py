@@ -16,7 +16,6 @@ import orjson
 from akf import stats
 from akf.contracts.canonical import digest, jcs
 from akf.contracts.gates import required_checks
-from akf.contracts.loader import read_input
 from akf.contracts.measured import Measured, swallows
 from akf.contracts.measured import measure as reduce_samples
 from akf.contracts.problems import BlockedError, IntegrityError
@@ -25,6 +24,7 @@ from akf.evaluate.program import run as run_harness
 from akf.evaluate.request import Objects, harness_plan, harness_request, seeds_for
 from akf.evaluate.subject import Found, Subject
 from akf.harness.plan import planned_ids
+from akf.store.collect import read_plain
 from akf.store.run import Run
 
 GATE = "operator"
@@ -90,7 +90,7 @@ def measure(
     answer = run_harness(program, "measure", request, work, limit)
     files |= {f"{name}.jsonl": _canonical(answer.files[f"{name}.jsonl"]) for name in runs}
     side["measure"] = _side(answer)
-    shared = {} if own else {noise["path"]: (run.path / noise["path"]).read_bytes()}
+    shared = {} if own else {noise["path"]: read_plain(run.path, noise["path"])}
     checks.append(_timing(answer.report["checks"], runs))
     if checks[-1]["outcome"] != "pass":
         return Found([*checks, *_not_run(subject, "timing")], isolation, files, shared, side)
@@ -136,7 +136,7 @@ def _shared_noise(run: Run, subject: Subject) -> dict[str, Any] | None:
             continue
         if gate["identity"] != subject.wanted() or gate["status"] == "incomparable":
             continue  # measured elsewhere, or too noisy to lend
-        data = read_input(run.path / noise["path"])
+        data = read_plain(run.path, noise["path"])
         if digest(data) != files[noise["path"]]:
             message = f"{noise['path']} has other bytes than its gate names"
             raise IntegrityError.of("AKF-I211", message, file=noise["path"])

@@ -59,24 +59,29 @@ def _unreadable(error: OSError) -> None:
         raise StorageError.of("AKF-F110", f"{name} cannot be read: {error.strerror}", file=name) from error
 
 
-def read_plain(run: Path, relative: str) -> bytes:
-    """Bytes of a regular file of the run, no link followed.
+def read_plain(run: Path, relative: str, most: int = MAX_SAMPLES_BYTES) -> bytes:
+    """Bytes of a regular file of the run, at most `most` of them, no link followed.
 
     Raises:
-        IntegrityError: it is no regular file.
+        IntegrityError: it is missing, no regular file, or too large.
+        StorageError: it cannot be read.
     """
     path = run / relative
     try:
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode):
+            what = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+            raise IntegrityError.of("AKF-I221", f"{relative} is {what}", file=relative)
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise IntegrityError.of("AKF-I202", f"{relative} is missing", file=relative) from error
     except OSError as error:
-        if path.is_symlink():
-            raise IntegrityError.of("AKF-I221", f"{relative} is a symbolic link", file=relative) from error
         raise StorageError.of("AKF-F110", f"{relative} cannot be read: {error.strerror}", file=relative) from error
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise IntegrityError.of("AKF-I221", f"{relative} is no regular file", file=relative)
-        if status.st_size > MAX_SAMPLES_BYTES:
+        if status.st_size > most:
             raise IntegrityError.of("AKF-I224", f"{relative} has {status.st_size} bytes", file=relative)
         return stream.read()
 

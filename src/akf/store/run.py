@@ -18,7 +18,8 @@ from typing import Any
 
 from akf.contracts.canonical import canonical_bytes, digest, parse_canonical
 from akf.contracts.ids import is_id
-from akf.contracts.loader import Document, parse, read_input
+from akf.contracts.limits import MAX_FILE_BYTES
+from akf.contracts.loader import Document, parse
 from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
 from akf.contracts.schemas import validate
 from akf.store import journal, layout, ledger
@@ -82,7 +83,7 @@ class Run:
         for name in ("run.json", "campaign.json"):
             if name not in here:
                 raise IntegrityError.of("AKF-I202", f"{name} is missing", file=name)
-        document = parse_canonical(read_plain(path, "campaign.json"), "campaign.json")
+        document = parse_canonical(read_plain(path, "campaign.json", MAX_FILE_BYTES), "campaign.json")
         problems = validate(document, "Campaign")
         if problems:
             raise IntegrityError(problems)
@@ -100,7 +101,7 @@ class Run:
 
     def read(self, relative: str) -> bytes:
         """Bytes of an artifact of this run."""
-        return read_input(self.path / relative)
+        return read_plain(self.path, relative, MAX_FILE_BYTES)
 
     def load(self, relative: str) -> Document:
         """A verified artifact of this run."""
@@ -141,9 +142,11 @@ class Run:
         if place is not None and place.candidate is not None:
             base = f"attempts/{place.candidate}"
             wanted += [f"{base}/candidate.json", f"{base}/build.json", f"{base}/plan/{place.gate}.json"]
-        files = {path: read_input(self.path / path) for path in dict.fromkeys(wanted) if (self.path / path).is_file()}
+        files = {path: self.read(path) for path in dict.fromkeys(wanted) if os.path.lexists(self.path / path)}
         for path in sorted((self.path / layout.TASKS).glob("*.json")) if (self.path / layout.TASKS).is_dir() else ():
-            files.setdefault(layout.relative(self.path, path), read_input(path))
+            name = layout.relative(self.path, path)
+            if name not in files:
+                files[name] = self.read(name)
         return files
 
     def need_candidate(self, candidate: str) -> None:
@@ -210,10 +213,10 @@ class Run:
         Raises:
             IntegrityError: one does not verify.
         """
-        if layout.ledger(self.path).exists():
-            ledger.repair(self.path)
+        lines = self.lines(torn=True)
+        ledger.repair(self.path)  # only what is verified is written to
         added = []
-        for document in self._waiting(self.lines()):
+        for document in self._waiting(lines):
             settle(self.path / document.file)
             self._append(document.file, document.value, document.source)
             added.append(document.file)
