@@ -273,11 +273,11 @@ def nested(width: int, depth: int) -> Any:
 @pytest.mark.parametrize(
     "content",
     [
-        "[" + "1," * 1_000_000 + "1]",
-        "[" + "{}," * 500_000 + "1]",
-        "{" + ",".join(f'"x{at}":[]' for at in range(200_000)) + "}",
+        "[" + "1," * 500_000 + "1]",
+        "[" + "{}," * 250_000 + "1]",
+        "{" + ",".join(f'"x{at}":[]' for at in range(60_000)) + "}",
         json.dumps(nested(4, 9)),
-        json.dumps("x" * 8_000_000),
+        json.dumps("x" * 4_000_000),
     ],
     ids=["items", "rows", "fields", "tree", "text"],
 )
@@ -294,7 +294,7 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 problems = validate(document)
 print(len(problems), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 // len(source))
 """
-    for field in ("x", "noise", "capabilities"):
+    for field in ("x", "capabilities"):
         text = f'{{"kind": "Campaign", "schema_version": 1, "{field}": {content}}}'
         run = subprocess.run([sys.executable, "-c", code], input=text.encode(), capture_output=True, check=True)
         listed, times_its_size = map(int, run.stdout.split())
