@@ -199,10 +199,10 @@ def test_nesting_limit() -> None:
 
 @pytest.mark.parametrize("opener", ["[", '{"a":', '[{"a":', "[[],"])
 def test_a_hill_of_brackets_neither_crashes_nor_takes_long(opener: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     (problem,) = problems(opener * 200_000)
     assert problem.code == "AKF-S011"
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_brackets_inside_strings_do_not_nest() -> None:
@@ -271,12 +271,12 @@ def test_locate_in_a_large_document_keeps_only_what_is_wanted() -> None:
 @pytest.mark.parametrize("size", [100_000, 4_000_000])
 def test_long_keys_cost_no_more_than_they_are_long(size: int) -> None:
     key, count = "k" * size, 30_000
-    started = time.monotonic()
+    started = time.process_time()
     found = document(f'{{"{key}": [{"1," * count}1]}}')
     assert found.locate(f"/{key}/{count}") == (1, size + 2 * count + 7)
     listed = problems(f'{{"{key}": [{"NaN," * count}1]}}')
     assert {p.pointer for p in listed} == {""}  # the container that a pointer has room for
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_document_makes_problems_in_its_own_place() -> None:

@@ -16,7 +16,7 @@ from akf.contracts.limits import MAX_FILE_BYTES
 from akf.contracts.loader import open_regular, parse, read_input
 from akf.contracts.problems import AkfError, InvalidError, StorageError
 
-AT_ONCE_S = 2.0
+AT_ONCE_S = 10.0  # on a busy machine; waiting for a writer takes for ever
 
 
 @pytest.fixture(autouse=True)
