@@ -8,7 +8,7 @@ Invariants:
 - A ratio above 1 means that the candidate is better; gain = ratio - 1.
 
 `samples` and `reduce` turn planned samples into figures, `interval` and `signed_rank` hold the test,
-`outcomes` the rules, `planning` and `power` the estimates for plans. Names are loaded when they are first used:
+`outcomes` the rules, `planning` and `chances` the estimates for plans. Names are loaded when they are first used:
 validation needs one of them and must start fast.
 """
 

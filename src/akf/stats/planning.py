@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from akf.stats.interval import hodges_lehmann, signed_rank_interval, walsh_products
-from akf.stats.power import low_end_power
+from akf.stats.chances import low_end_power
 from akf.stats.signed_rank import claim_error, critical_rank, fewest_pairs, min_pairs
 
 POWER = 0.8
