@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from akf.contracts.canonical import canonical_bytes, digest, parse_canonical
 from akf.contracts.ids import is_id
 from akf.contracts.limits import MAX_FILE_BYTES
 from akf.contracts.loader import Document, parse
-from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
+from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError, StorageError
 from akf.contracts.schemas import validate
 from akf.store import journal, layout, ledger
 from akf.store.collect import read_plain
+from akf.store.leftovers import remove
 from akf.store.lock import RunLock
 from akf.store.publish import StagedFolder, make_folder, publish_file, replace_sidecar, settle
 from akf.store.verify import Trust, signature_path, verify
@@ -173,10 +174,16 @@ class Run:
             raise ConflictError.of(
                 "AKF-C101", f"{relative} exists already", file=str(target), hint="a second try is a new id"
             )
-        if signer is not None:
-            envelope = dsse.sign(relative, data, signer, kind=value["kind"])
-            replace_sidecar(self.path / signature_path(relative), envelope, target)
-        publish_file(target, data)
+        try:
+            if signer is not None:
+                envelope = dsse.sign(relative, data, signer, kind=value["kind"])
+                replace_sidecar(self.path / signature_path(relative), envelope, target)
+            publish_file(target, data)
+        except StorageError:
+            if not os.path.lexists(target):  # a refusal leaves no signature of what never appeared
+                with suppress(OSError):
+                    remove(self.path / signature_path(relative))
+            raise
         self._append(relative, value, data)
         return data
 
