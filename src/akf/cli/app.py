@@ -21,11 +21,14 @@ app = typer.Typer(
 keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None)
 app.add_typer(keys_app, name="keys")
 
-RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, made by init-run.")]
+# `readable=False`: a file that may not be read is no usage error; the commands say what it is (exit 7).
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, made by init-run.", readable=False)]
 CandidateArgument = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Id of a submitted candidate.")]
 KeysOption = Annotated[
     Path | None,
-    typer.Option("--keys", metavar="FOLDER", help="Folder of the role keys [AKF_KEYS, ~/.config/akf/keys]."),
+    typer.Option(
+        "--keys", metavar="FOLDER", help="Folder of the role keys [AKF_KEYS, ~/.config/akf/keys].", readable=False
+    ),
 ]
 ReadyOption = Annotated[bool, typer.Option("--require-ready", help="Exit 10 unless the result is ready.")]
 
@@ -64,7 +67,8 @@ def options(
 
 @app.command("validate-suite")
 def validate_suite(
-    suite: Annotated[Path, typer.Argument(metavar="SUITE", help="Suite file.")], require_ready: ReadyOption = False
+    suite: Annotated[Path, typer.Argument(metavar="SUITE", help="Suite file.", readable=False)],
+    require_ready: ReadyOption = False,
 ) -> Result:
     """Check a Suite and the Campaigns of its arms: structure, meaning, readiness."""
     from akf.cli.commands.validate import suite as run
@@ -74,7 +78,7 @@ def validate_suite(
 
 @app.command("validate-campaign")
 def validate_campaign(
-    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Campaign file.")],
+    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Campaign file.", readable=False)],
     require_ready: ReadyOption = False,
 ) -> Result:
     """Check a Campaign with its Suite, Workload and Capture."""
@@ -85,7 +89,7 @@ def validate_campaign(
 
 @app.command("validate")
 def validate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any artifact.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any artifact.", readable=False)],
     kind: Annotated[str | None, typer.Option("--kind", help="Kind that it must be.")] = None,
 ) -> Result:
     """Check one artifact: the schema of its kind, and what it must mean."""
@@ -96,10 +100,10 @@ def validate(
 
 @app.command("init-run")
 def init_run(
-    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Ready Campaign file.")],
-    runs_root: Annotated[Path, typer.Option("--runs-root", metavar="FOLDER", help="Folder of all runs.")] = Path(
-        "runs"
-    ),
+    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Ready Campaign file.", readable=False)],
+    runs_root: Annotated[
+        Path, typer.Option("--runs-root", metavar="FOLDER", help="Folder of all runs.", readable=False)
+    ] = Path("runs"),
     run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="Name of the run.")] = None,
     keys: KeysOption = None,
 ) -> Result:
@@ -111,10 +115,12 @@ def init_run(
 
 @app.command("fill")
 def fill(
-    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Draft Campaign, or a Suite with --set.")],
+    campaign: Annotated[
+        Path, typer.Argument(metavar="CAMPAIGN", help="Draft Campaign, or a Suite with --set.", readable=False)
+    ],
     host: Annotated[bool, typer.Option("--host", help="Fill in this machine's facts and a measured Capture.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FOLDER", help="New folder for the filled Suite.")
+        Path | None, typer.Option("--out", metavar="FOLDER", help="New folder for the filled Suite.", readable=False)
     ] = None,
     keys: KeysOption = None,
     values: Annotated[
@@ -131,7 +137,7 @@ def fill(
 @app.command("open-task")
 def open_task(
     run: RunArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="task.json of a Task folder.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="task.json of a Task folder.", readable=False)],
     keys: KeysOption = None,
 ) -> Result:
     """Put a Task under a run."""
@@ -143,7 +149,9 @@ def open_task(
 @app.command("submit")
 def submit(
     run: RunArgument,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="candidate.json and src/, as AGENTS.md says.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="candidate.json and src/, as AGENTS.md says.", readable=False)
+    ],
     retry: Annotated[
         bool, typer.Option("--retry", help="Try the same sources once more after a blocked or incomparable gate.")
     ] = False,
@@ -188,7 +196,7 @@ def evaluate(
 @app.command("judge")
 def judge(
     run: RunArgument,
-    gates: Annotated[Path, typer.Argument(metavar="GATES", help="RUN/attempts/CANDIDATE/gates.")],
+    gates: Annotated[Path, typer.Argument(metavar="GATES", help="RUN/attempts/CANDIDATE/gates.", readable=False)],
     recheck: Annotated[
         bool, typer.Option("--recheck", help="Recompute an existing Decision and compare; writes nothing.")
     ] = False,
@@ -210,7 +218,7 @@ def judge(
 def audit(
     run: RunArgument,
     trust: Annotated[
-        Path | None, typer.Option("--trust", metavar="FILE", help="Trust root from outside the run.")
+        Path | None, typer.Option("--trust", metavar="FILE", help="Trust root from outside the run.", readable=False)
     ] = None,
     clean: Annotated[bool, typer.Option("--clean", help="Remove what interrupted commands left behind.")] = False,
 ) -> Result:
@@ -231,7 +239,8 @@ def status(run: RunArgument) -> Result:
 @keys_app.command("init")
 def keys_init(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Where to make them [AKF_KEYS, ~/.config/akf/keys].")
+        Path | None,
+        typer.Argument(metavar="FOLDER", help="Where to make them [AKF_KEYS, ~/.config/akf/keys].", readable=False),
     ] = None,
 ) -> Result:
     """Make a key pair for every role, and the trust root that pins them."""
@@ -246,7 +255,8 @@ def schema(
         str | None, typer.Argument(metavar="KIND", help="Kind to print; all kinds are listed without one.")
     ] = None,
     export: Annotated[
-        Path | None, typer.Option("--export", metavar="FOLDER", help="Write all schemas to a new folder.")
+        Path | None,
+        typer.Option("--export", metavar="FOLDER", help="Write all schemas to a new folder.", readable=False),
     ] = None,
 ) -> Result:
     """List, print or export the JSON schemas of the artifacts."""
@@ -266,7 +276,8 @@ def explain(code: Annotated[str, typer.Argument(metavar="CODE", help="AKF-S012, 
 @app.command("demo")
 def demo(
     folder: Annotated[
-        Path | None, typer.Option("--folder", metavar="FOLDER", help="Empty folder to work in [akf-demo].")
+        Path | None,
+        typer.Option("--folder", metavar="FOLDER", help="Empty folder to work in [akf-demo].", readable=False),
     ] = None,
 ) -> Result:
     """Run the whole line on this machine: from source files to Decisions."""

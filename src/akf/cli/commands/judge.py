@@ -43,7 +43,7 @@ def _candidate(run: Path, gates: Path) -> str:
     if found is None or os.path.realpath(found[0]) != os.path.realpath(run):
         message = f"GATES must be {run}/attempts/CANDIDATE/gates, not {gates}"
         raise UsageError.of("AKF-U005", message, expected=f"{run}/attempts/CANDIDATE/gates", found=str(gates))
-    if not gates.parent.is_dir():
+    if not os.path.isdir(gates.parent):  # noqa: PTH112 - a path that no system takes is no folder either
         raise UsageError.of(
             "AKF-U005", f"the run has no attempt {found[1]!r}", found=str(gates), hint="akf status RUN lists them"
         )
