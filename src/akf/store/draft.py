@@ -67,15 +67,18 @@ def assignment(text: str) -> tuple[str, Any]:
     """`POINTER=VALUE` as it stands on a command line; VALUE is JSON, or else text.
 
     Raises:
-        UsageError: it holds bytes that are no text.
+        UsageError: it holds bytes that are no text, or null, which is what stands there already.
     """
     pointer, _, content = text.partition("=")
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         raise UsageError.of("AKF-U001", f"--set: {printable(text)} is not UTF-8 text")
     try:
-        return pointer, orjson.loads(content)
+        value = orjson.loads(content)
     except orjson.JSONDecodeError:
         return pointer, content
+    if value is None:
+        raise UsageError.of("AKF-U001", f"--set: null fills nothing at {printable(pointer)}")
+    return pointer, value
 
 
 def render(value: dict[str, Any]) -> bytes:
