@@ -420,6 +420,13 @@ def test_noise_has_the_rows_and_weights_of_what_it_bounds() -> None:
     assert deciding(decision) == ("incomplete", 5, "AA_MISSING")
 
 
+def test_noise_beside_a_gain_is_of_the_same_batches() -> None:
+    """Launches turn a batch into a launch, so another number of them is another weight of the row."""
+    rows = [{"id": "decode-1", "weight": 0.4, "launches": 2000}, {"id": "decode-8", "weight": 0.6, "launches": 10**15}]
+    decision = evidence(**replanned("operator", "op-latency.gain", lambda gain: gain.update(rows=rows))).decide()
+    assert deciding(decision) == ("incomplete", 5, "AA_MISSING")
+
+
 def test_two_measurements_of_noise_leave_no_choice() -> None:
     def edit(plan: Value) -> None:
         aa = measurement(plan, "tpot.aa")

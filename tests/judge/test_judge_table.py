@@ -213,6 +213,12 @@ def test_a_hit_inside_the_engine_is_proved_in_every_captured_size(gate: str, buc
     assert deciding(decision) == ("incomplete", 5, "BUCKET_MISSING")
 
 
+def test_a_callsite_that_the_workload_does_not_know_has_no_proof_of_its_graphs() -> None:
+    task = {"task": lambda value: value.update(callsite="unheard-of")}
+    decision = evidence(platform="ascend", graph="graph", edit=task).decide()
+    assert deciding(decision) == ("incomplete", 5, "BUCKET_MISSING")
+
+
 @pytest.mark.parametrize("others", [6, 20])
 def test_many_tries_need_more_pairs_than_there_are(others: int) -> None:
     decision = evidence(others=others).decide()

@@ -127,18 +127,21 @@ def _not_hit(evidence: Evidence, gate: str, claimed: list[Artifact]) -> str:
     if {check.get("rank") or 0 for check in claimed} != world:
         return "RANK_MISSING"
     seen = {(check.get("rank") or 0, check.get("bucket_tokens")) for check in claimed}
-    wanted = _buckets(evidence) if gate in {"model", "serving"} else set()
-    return "BUCKET_MISSING" if {(rank, size) for rank in world for size in wanted} - seen else ""
+    if gate not in {"model", "serving"} or evidence.task["graph"] != "graph":
+        return ""
+    wanted = _buckets(evidence)
+    missing = wanted is None or {(rank, size) for rank in world for size in wanted} - seen
+    return "BUCKET_MISSING" if missing else ""
 
 
-def _buckets(evidence: Evidence) -> set[int]:
-    """Captured graph sizes of the Task's callsite, when the Task is about graph replay."""
-    task, found = evidence.task, set()
-    for site in evidence.workload["callsites"] if task["graph"] == "graph" else ():
-        if site["id"] == task["callsite"] and site.get("arm") in {None, evidence.campaign["arm"]}:
-            found |= {*site["graph"].get("capture_sizes_tokens", ())}
-            found |= {bucket["size_tokens"] for bucket in site["graph"].get("buckets", ())}
-    return found
+def _buckets(evidence: Evidence) -> set[int] | None:
+    """Captured graph sizes of the Task's callsite; None when the Workload does not know the callsite."""
+    sites = [site for site in evidence.workload["callsites"] if site["id"] == evidence.task["callsite"]]
+    mine = [site["graph"] for site in sites if site.get("arm") in {None, evidence.campaign["arm"]}]
+    if not mine:
+        return None
+    captured = {size for graph in mine for size in graph.get("capture_sizes_tokens", ())}
+    return captured | {bucket["size_tokens"] for graph in mine for bucket in graph.get("buckets", ())}
 
 
 def _ruled(evidence: Evidence, blank: Judged, kind: str, rule_id: str, planned: Planned) -> Judged:

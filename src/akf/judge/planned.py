@@ -66,12 +66,12 @@ class Planned:
         for source in dict.fromkeys((gate, rule["gate"])):
             found = self.behind(source, "aa", rule["id"])
             if found.planned is not None:
-                wrong = self._unfit(source, found.planned, planned)
+                wrong = self._unfit(source, found.planned, planned, beside=source == gate)
                 return Measured(None, "AA_MISSING", wrong) if wrong else found.measured
         return Measured(None, "AA_MISSING", "no A/A was planned")
 
-    def _unfit(self, source: str, noise: Artifact, planned: Artifact) -> str:
-        """Why the A/A of a gate says nothing about a measurement, or an empty text."""
+    def _unfit(self, source: str, noise: Artifact, planned: Artifact, *, beside: bool) -> str:
+        """Why the A/A of a gate says nothing about a measurement (`beside`: in the same plan), or an empty text."""
         lender = self._evidence.lenders.get(noise["path"])
         if self._differs[source] or self._evidence.gates[source]["evidence"] != "measured":
             return f"the {source} gate's A/A is not measured evidence of this identity"
@@ -79,6 +79,8 @@ class Planned:
             return "the shared A/A was measured on something else"
         if not same_rows(noise, planned) or noise["design"] != planned["design"]:
             return "A/A has other rows, weights or another design"
+        if beside and _launches(noise) != _launches(planned):
+            return "A/A has other launches in a batch"
         return ""
 
 
@@ -157,6 +159,10 @@ def _departs(evidence: Evidence, gate: str, measurement: Artifact) -> str:
 
 def _rows(value: Artifact) -> list[tuple[str, Fraction]]:
     return sorted((row["id"], Fraction(str(row["weight"]))) for row in value["rows"])
+
+
+def _launches(value: Artifact) -> dict[str, int]:
+    return {row["id"]: row["launches"] for row in value["rows"]}
 
 
 def _shares(planned: list[Artifact], measurement: Artifact) -> str:
