@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,16 +96,29 @@ def run(program: Program, command: str, request: dict[str, Any], work: Path, tim
     return Answer(orjson.loads(files.pop("report.json")), files)
 
 
+def require_numpy() -> None:
+    """Refuse beforehand where the harness could not start.
+
+    Raises:
+        BlockedError: this interpreter lacks numpy.
+    """
+    if find_spec("numpy") is None:
+        raise _no_numpy()
+
+
+def _no_numpy() -> BlockedError:
+    hint = 'python -m pip install "ascend-kernel-forge[host]"'
+    message = "the harness needs numpy, which this interpreter lacks"
+    return BlockedError.of("AKF-E102", message, expected="numpy", hint=hint)
+
+
 def _ended(returncode: int, errors: str, command: str) -> None:
     if returncode == 0:
         return
     lines = errors.strip().splitlines()
     text = lines[-1][:400] if lines else f"exit status {returncode}"
     if "No module named 'numpy'" in errors:
-        hint = 'python -m pip install "ascend-kernel-forge[host]"'
-        raise BlockedError.of(
-            "AKF-E102", "the harness needs numpy, which this interpreter lacks", expected="numpy", hint=hint
-        )
+        raise _no_numpy()
     if returncode == _INTEGRITY:
         raise IntegrityError.of("AKF-I215", f"the harness refused an object: {text}")
     if returncode == _BLOCKED:

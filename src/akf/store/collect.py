@@ -29,6 +29,9 @@ def attempt_files(run: Path, candidate: str) -> dict[str, bytes]:
         IntegrityError: something in the attempt is no plain file.
         StorageError: a file cannot be read.
     """
+    for folder in (layout.TASKS, layout.ATTEMPTS, f"{layout.ATTEMPTS}/{candidate}"):
+        if (run / folder).is_symlink():
+            raise IntegrityError.of("AKF-I221", f"{folder} is a symbolic link", file=folder)
     wanted = [slot.template for slot in layout.ARTIFACTS if "<" not in slot.template]
     wanted += [signature_path(path) for path in wanted] + [layout.LEDGER]
     wanted += [layout.relative(run, path) for path in sorted((run / layout.TASKS).glob("*.json"))]

@@ -46,9 +46,13 @@ def demo(folder: Path | None) -> Result:
     from akf.audit import audit  # noqa: PLC0415
     from akf.cli.commands.fill import fill  # noqa: PLC0415
     from akf.contracts.rules.check import check_suite  # noqa: PLC0415
+    from akf.evaluate.program import require_numpy  # noqa: PLC0415
+    from akf.frameworks.host_reference import compiler  # noqa: PLC0415
     from akf.opportunity.tasks import open_task  # noqa: PLC0415
     from akf.store.snapshot import init_run  # noqa: PLC0415
 
+    require_numpy()
+    compiler()
     work = _empty(folder or Path(FOLDER))
     say = _Progress()
     os.environ["AKF_STATE"] = str(work.absolute() / "state")  # secrets stay in the demo's folder, outside the run
