@@ -51,6 +51,13 @@ class TestNoise:
         assert "/noise/noise_limit_ratio" in {blocker["pointer"] for blocker in result.blockers}
 
 
+def test_a_gain_is_claimed_in_the_operator_gate(host: Draft) -> None:
+    def edit(value: Value) -> None:
+        value["acceptance"]["gains"] = [each for each in value["acceptance"]["gains"] if each["gate"] != "operator"]
+
+    assert ("AKF-M035", "/acceptance/gains") in said(host.check(edit))
+
+
 class TestPairs:
     @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
     @pytest.mark.parametrize("gate", ["operator", "model", "serving", "reproduction"])

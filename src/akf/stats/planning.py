@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from akf.stats.interval import hodges_lehmann, signed_rank_interval, walsh_products
 from akf.stats.chances import low_end_power
+from akf.stats.interval import hodges_lehmann, signed_rank_interval, walsh_products
 from akf.stats.signed_rank import claim_error, critical_rank, fewest_pairs, min_pairs
 
 POWER = 0.8

@@ -194,6 +194,10 @@ def _acceptance(document: Document) -> list[Problem]:
         *duplicates(document, "/acceptance/guards", [rule["id"] for rule in acceptance.get("guards", ())], "guard"),
         *duplicates(document, "/acceptance/accuracy", [s["name"] for s in acceptance.get("accuracy", ())], "suite"),
     ]
+    if not any(rule["gate"] == "operator" for rule in acceptance["gains"]):
+        message = "no gain is judged on the operator gate, so no candidate could ever be promotable"
+        hint = "add the gain in operator latency that is worth a release"
+        found.append(at(document, "/acceptance/gains", "AKF-M035", message, hint=hint))
     noise = document.value["noise"]["noise_limit_ratio"]
     bounds = [
         (f"/acceptance/gains/{i}/threshold_ratio", rule["threshold_ratio"])
