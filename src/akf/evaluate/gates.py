@@ -105,6 +105,11 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path) -> dict[str, Any
         resumes = 0
         if (run.path / plan_path).exists():
             plan = run.load(plan_path).value
+            if plan["harness_digest"] != program.digest:
+                message = f"the {gate} gate of {candidate!r} was planned with another harness"
+                hint = "finish it with the version of AKF that planned it: one gate, one harness"
+                found = program.digest
+                raise PreconditionError.of("AKF-P118", message, expected=plan["harness_digest"], found=found, hint=hint)
             secret = committed_secret(nonce, candidate, gate, plan["secret_digest"])
             facts = {"task": subject.task["id"], "candidate": candidate, "gate": gate}
             ledger.append(run.path, "resume", plan_path, digest(run.read(plan_path)), facts)

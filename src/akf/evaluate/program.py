@@ -2,12 +2,14 @@
 
 Invariants:
 - The harness runs as a zipapp in a process of its own; nothing of it is imported here.
+- It dies with the evaluator.
 - What it answers is read only when it ended as agreed; anything else is a BlockedError or an IntegrityError.
 - Its digest is over the zipapp's bytes, which are the same for the same sources.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -22,6 +24,8 @@ import orjson
 from akf.contracts.canonical import digest_file
 from akf.contracts.problems import BlockedError, DefectError, IntegrityError, InvalidError
 
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MAIN = b"import sys\nfrom akf_harness.main import main\nsys.exit(main(sys.argv[1:]))\n"
 _INTEGRITY, _BLOCKED = 3, 6
@@ -79,6 +83,7 @@ def run(program: Program, command: str, request: dict[str, Any], work: Path, tim
         stderr=subprocess.PIPE,
         start_new_session=True,
         env={"PATH": os.defpath, "LANG": "C.UTF-8"},
+        preexec_fn=_die_with_parent,  # noqa: PLW1509 - no threads here; its own children die with it in turn
     )
     try:
         _, errors = process.communicate(timeout=timeout_s)
@@ -112,6 +117,11 @@ def _no_numpy() -> BlockedError:
     return BlockedError.of("AKF-E102", message, expected="numpy", hint=hint)
 
 
+def _die_with_parent() -> None:
+    """An evaluator that is killed takes its harness along, which would disturb the next one."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 def _ended(returncode: int, errors: str, command: str) -> None:
     if returncode == 0:
         return
@@ -119,6 +129,9 @@ def _ended(returncode: int, errors: str, command: str) -> None:
     text = lines[-1][:400] if lines else f"exit status {returncode}"
     if "No module named 'numpy'" in errors:
         raise _no_numpy()
+    if returncode < 0:
+        message = f"the harness was ended by {signal.Signals(-returncode).name}"
+        raise BlockedError.of("AKF-E103", message, hint="is there memory enough? nothing was judged; run it again")
     if returncode == _INTEGRITY:
         raise IntegrityError.of("AKF-I215", f"the harness refused an object: {text}")
     if returncode == _BLOCKED:

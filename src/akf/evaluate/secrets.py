@@ -46,7 +46,7 @@ def committed_secret(nonce: str, attempt: str, gate: str, wanted: str) -> bytes:
     data = path.read_bytes() if path.is_file() else b""
     if secret_digest(data) != wanted:
         message = f"the secret that the {gate} plan of {attempt!r} committed to is not on this machine"
-        hint = "resume on the machine that planned, or submit the sources again with --retry"
+        hint = "resume on the machine and as the user that planned, or bring its secrets back (AKF_STATE)"
         raise IntegrityError.of("AKF-I216", message, expected=wanted, hint=hint)
     return data
 
