@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from tests.support import evidence, runs
+
+from akf.contracts.problems import BlockedError
 
 NOTHING_MISSING = "AKF_NOTHING_MISSING"
 
@@ -106,17 +108,26 @@ def whole_keys(whole: Path) -> Path:
     return whole / "keys"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def compiler() -> None:
     """Skip where there is none."""
     if shutil.which("g++") is None:
         pytest.skip(runs.COMPILER)
 
 
-@pytest.fixture
-def numpy() -> None:
-    """Skip where the harness could not run."""
+@pytest.fixture(scope="session")
+def measured(shared: runs.Shared, ready: runs.Ready, compiler: None) -> Path:
+    """The folder of a run that was built and measured here, and of its secrets: `run` and `state`."""
+    del compiler
     pytest.importorskip("numpy", reason=runs.NUMPY)
+    try:
+        return shared.make("measured", lambda folder: runs.measured(ready, folder))
+    except BlockedError as error:
+        pytest.skip(f"this machine cannot be timed now: {error}")
 
 
-Maker = Callable[[Path], object]
+@pytest.fixture
+def measured_run(measured: Path, tmp_path: Path, state: Path) -> Path:
+    """A copy of it, with its secrets in place."""
+    runs.clone(measured / "state", state / "state")
+    return runs.clone(measured / "run", tmp_path / "run")

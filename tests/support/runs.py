@@ -23,9 +23,12 @@ from typing import Any, NamedTuple
 import pytest
 from tests.support import evidence
 
+from akf.build import build
+from akf.candidates import submit
 from akf.contracts.canonical import canonical_bytes, digest
 from akf.contracts.problems import BlockedError
 from akf.contracts.shipped import shipped
+from akf.evaluate import evaluate
 from akf.frameworks import host_reference
 from akf.frameworks.fill import Measured, fill_host
 from akf.opportunity.tasks import open_task
@@ -275,3 +278,30 @@ def patiently(step: Callable[[], Value], tries: int = 6) -> Value:
             if not left:
                 raise
     raise AssertionError
+
+
+def measured(source: Ready, folder: Path) -> None:
+    """A run in `folder/run` as a working day leaves it, without Decisions; needs a compiler and numpy.
+
+    `rmsnorm-fused` and `rmsnorm-wrong` have their operator gates, `rmsnorm-naive` is built, `rmsnorm-broken` does not
+    compile. What the gates say of speed depends on the machine; that the wrong one is wrong does not.
+    """
+    run = opened(source, folder)
+    for name in ("rmsnorm-fused", "rmsnorm-wrong", "rmsnorm-naive", "rmsnorm-broken"):
+        real = "rmsnorm-naive" if name == "rmsnorm-broken" else name
+        agent = submission(run / "inbox" / name, real, lambda value, name=name: value.update(id=name))  # type: ignore[misc]
+        if name == "rmsnorm-broken":
+            (agent / "src" / "kernel.cpp").write_text("this is no C++;\n", encoding="utf-8")
+        submit(run, agent, source.keys)
+        build(run, name, source.keys)
+    with secrets_in(folder / "state"):
+        for name in ("rmsnorm-fused", "rmsnorm-wrong"):
+            patiently(lambda name=name: evaluate(run, name, "operator", source.keys))  # type: ignore[misc]
+
+
+@contextmanager
+def secrets_in(folder: Path) -> Iterator[None]:
+    """Keep the gates' secrets there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AKF_STATE", str(folder))
+        yield

@@ -95,8 +95,9 @@ class Run:
 
     @contextmanager
     def locked(self, *, wait_s: float = 0.0) -> Iterator[None]:
-        """Hold the run's lock, with everything that a crash left pending brought in first."""
+        """Hold the run's lock, with the frozen inputs verified and what a crash left pending brought in first."""
         with RunLock(self.path, wait_s=wait_s):
+            self.load("run.json")  # its digests bind Suite, Campaign, Workload and Capture
             self.recover()
             yield
 
