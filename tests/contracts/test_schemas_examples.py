@@ -9,6 +9,7 @@ import jsonschema
 import jsonschema_rs
 import pytest
 
+from akf.cli.commands.validate import artifact
 from akf.contracts.generate import file_name, schema_of
 from akf.contracts.models import MODELS
 from akf.contracts.models.base import Value
@@ -79,3 +80,9 @@ def test_examples_are_recognisable_as_examples(kind: str, variant: str) -> None:
     text = json.dumps(value)
     for part in text.split("sha256:")[1:]:
         assert len(set(part[:64])) == 1, "a digest in an example is one digit repeated"
+
+
+@pytest.mark.parametrize("slug", ["campaign", "optimization-suite", "task"])
+@pytest.mark.parametrize("variant", ["minimal", "full"])
+def test_an_example_also_means_something(slug: str, variant: str) -> None:
+    assert artifact(FOLDER / f"{slug}.{variant}.json", None).document["problems"] == []
