@@ -7,6 +7,7 @@ Invariants:
 - Every line of the ledger is what its artifact makes it; every Decision is recomputed from its evidence.
 - What a killed command left is no break: a pending artifact is judged with the line that it will get, a last line that
   was never confirmed does not count.
+- A command that works meanwhile is no break either: what was found while the run changed is looked at again.
 - All breaks are listed in the order of the files; where there is one, nothing is cleaned.
 """
 
@@ -41,6 +42,7 @@ _T = TypeVar("_T")
 _PLAIN = (layout.LEDGER, layout.JOURNAL)
 _PARTS = ("source", "build", *(f"samples/{gate}" for gate in GATES))
 _WRITABLE = 0o222
+_LOOKS = 8
 
 
 def audit(path: Path, trust: Path | None, *, clean: bool = False) -> dict[str, Any]:
@@ -58,6 +60,25 @@ def audit(path: Path, trust: Path | None, *, clean: bool = False) -> dict[str, A
         IntegrityError: everything that does not hold.
     """
     run = Run.open(path)
+    for _ in range(_LOOKS - 1):
+        before = _state(run)
+        try:
+            return _look(run, trust, clean=clean)
+        except IntegrityError:
+            if _state(run) == before:
+                raise
+    return _look(run, trust, clean=clean)
+
+
+def _state(run: Run) -> tuple[list[str], bytes]:
+    """What a command that works meanwhile changes."""
+    book = run.path / layout.LEDGER
+    return plain_files(run.path, run.path), read_plain(run.path, layout.LEDGER) if os.path.lexists(book) else b""
+
+
+def _look(run: Run, trust: Path | None, *, clean: bool) -> dict[str, Any]:
+    """Audit the run as it stands."""
+    path = run.path
     problems: list[Problem] = []
     trusted = _trust(run, trust, problems)
     lines = _try(lambda: run.lines(torn=True), problems) or ()
@@ -179,7 +200,10 @@ def _files(run: Run, attempts: list[str], problems: list[Problem]) -> None:
     for relative in plain_files(run.path, run.path):
         if relative.startswith(f"{layout.INBOX}/") or relative == LOCK:
             continue
-        mode = os.lstat(run.path / relative).st_mode
+        try:
+            mode = os.lstat(run.path / relative).st_mode
+        except FileNotFoundError:  # an orphan that its publisher took back; what the ledger names is missed elsewhere
+            continue
         if not stat.S_ISREG(mode):
             problems.append(Problem("AKF-I221", f"{relative} is no regular file", relative))
             continue
