@@ -13,13 +13,29 @@ HEADER = """
 #include <limits>
 #include <map>
 #include <sched.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
 static void honest(const float* x, float* out, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) out[i] = 2.0f * x[i] + 1.0f;
+}
+struct Job { const float* x; float* out; std::int64_t n; };
+static int finish(void* job) {
+    usleep(2000);
+    const Job* it = static_cast<Job*>(job);
+    honest(it->x, it->out, it->n);
+    return 0;
+}
+static int idle(void*) { for (;;) pause(); }
+static char* stack() {
+    return static_cast<char*>(mmap(nullptr, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) + 65536;
 }
 extern "C" void affine(const float* x, float* out, std::int64_t n) {
 """
@@ -69,6 +85,74 @@ BODIES = {
             if (fork() == 0) { setsid(); fork(); for (;;) pause(); }
         }
     """,
+    "works_in_a_thread": """
+        static Job job; job = {x, out, n};
+        pthread_t thread;
+        pthread_create(&thread, nullptr, [](void* it) -> void* { finish(it); return nullptr; }, &job);
+        pthread_detach(thread);
+    """,
+    "works_in_a_process": "static Job job; job = {x, out, n}; clone(finish, stack(), CLONE_VM | SIGCHLD, &job);",
+    "works_in_a_sibling": """
+        static Job job; job = {x, out, n};
+        signal(SIGCHLD, SIG_IGN);
+        if (clone(finish, stack(), CLONE_VM | CLONE_PARENT, &job) < 0) clone(finish, stack(), CLONE_VM, &job);
+    """,
+    "works_below_a_process": """
+        static Job job; job = {x, out, n};
+        signal(SIGCHLD, SIG_IGN);
+        if (fork() == 0) { setsid(); if (fork() == 0) { finish(&job); } _exit(0); }
+        usleep(1000);
+    """,
+    "works_behind_a_crowd": """
+        static Job job; job = {x, out, n};
+        static bool started = false;
+        for (int i = 0; i < 400 && !started; ++i) clone(idle, stack(), CLONE_VM | SIGCHLD, nullptr);
+        started = true;
+        clone(finish, stack(), CLONE_VM | SIGCHLD, &job);
+    """,
+    "leaves_thread": """
+        honest(x, out, n);
+        static bool started = false;
+        if (!started) { started = true; std::thread([] { for (;;) pause(); }).detach(); }
+    """,
+    "forks_by_alarm": """
+        honest(x, out, n);
+        signal(SIGALRM, [](int) { fork(); });
+        itimerval soon = {{0, 0}, {0, 3000}};
+        setitimer(ITIMER_REAL, &soon, nullptr);
+    """,
+    "joins_threads": """
+        std::thread other(honest, x, out, n / 2);
+        honest(x + n / 2, out + n / 2, n - n / 2);
+        other.join();
+        int child = fork();
+        if (child == 0) _exit(0);
+        waitpid(child, nullptr, 0);
+    """,
+    "leader_leaves": """
+        honest(x, out, n);
+        static bool started = false;
+        if (!started) { started = true; std::thread([] { for (;;) pause(); }).detach(); pthread_exit(nullptr); }
+    """,
+    "truncates": """
+        for (int fd = 3; fd < 64; ++fd) if (ftruncate(fd, 0) == 0) out[0] = std::numeric_limits<float>::quiet_NaN();
+        honest(x, out, n);
+    """,
+    "truncates_by_path": """
+        char path[32];
+        for (int fd = 0; fd < 64; ++fd) {
+            std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+            if (fd > 2) truncate(path, 0);
+        }
+        honest(x, out, n);
+    """,
+    "holds_descriptors": """
+        honest(x, out, n);
+        struct stat status;
+        for (int fd = 3; fd < 64; ++fd)
+            if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) out[0] = std::numeric_limits<float>::quiet_NaN();
+    """,
+    "kills_itself": "honest(x, out, n); kill(getpid(), SIGKILL);",
     "unsteady": """
         static unsigned calls = 0;
         honest(x, out, n);

@@ -32,6 +32,14 @@ FAILURES = [
     ("sends_forgery", "correctness", "RESULT_FORGED"),
     ("unsteady", "correctness", "NONDETERMINISTIC"),
     ("right_once", "correctness", "WRONG_RESULT"),
+    ("leaves_process", "correctness", "ASYNCHRONOUS_WORK"),
+    ("leaves_thread", "correctness", "ASYNCHRONOUS_WORK"),
+    ("leader_leaves", "correctness", "CHILD_TIMEOUT"),
+    ("works_in_a_thread", "correctness", "ASYNCHRONOUS_WORK"),
+    ("works_in_a_process", "correctness", "ASYNCHRONOUS_WORK"),
+    ("works_in_a_sibling", "correctness", "ASYNCHRONOUS_WORK"),
+    ("works_below_a_process", "correctness", "ASYNCHRONOUS_WORK"),
+    ("works_behind_a_crowd", "correctness", "ASYNCHRONOUS_WORK"),
 ]
 
 
@@ -43,8 +51,10 @@ def outcomes(report: dict[str, Any]) -> dict[str, str]:
     return {name: check["outcome"] for name, check in report["checks"].items()}
 
 
-UNCONFINED = {"segfault", "abort", "exit_zero", "spin", "sends_forgery", "exhaust_memory"}
+UNCONFINED = {"segfault", "abort", "exit_zero", "spin", "sends_forgery", "exhaust_memory", "leaves_process"}
+UNCONFINED |= {"leaves_thread", "works_in_a_sibling", "works_below_a_process"}
 PLACES = [(*row, "auto") for row in FAILURES] + [(*row, "none") for row in FAILURES if row[0] in UNCONFINED]
+PLACES += [("kills_itself", "correctness", "CHILD_KILLED", "none")]  # in a name space of its own it cannot
 
 
 @pytest.mark.parametrize(("kernel", "check", "code", "isolation"), PLACES, ids=[f"{row[0]}-{row[3]}" for row in PLACES])
@@ -60,7 +70,7 @@ def test_failure_has_its_reason(
 
 
 @pytest.mark.parametrize("isolation", ["auto", "none"])
-@pytest.mark.parametrize("kernel", ["honest", "floods_log", "leaves_process"])
+@pytest.mark.parametrize("kernel", ["honest", "floods_log", "joins_threads", "truncates", "holds_descriptors"])
 def test_honest_kernel_passes(affine: AffineTask, out: Path, kernel: str, isolation: str) -> None:
     status, report = run_harness("check", affine(kernel).request(isolation=isolation), out)
     assert status == 0
@@ -69,7 +79,21 @@ def test_honest_kernel_passes(affine: AffineTask, out: Path, kernel: str, isolat
     assert {(line["case"], line["side"]) for line in lines} == {
         (case, side) for case in ("N64", "N67", "N1024") for side in ("baseline", "candidate")
     }
-    assert report["facts"]["left_running"] == (2 if kernel == "leaves_process" else 0)
+    assert report["facts"]["left_running"] == 0
+
+
+def test_what_starts_after_the_last_answer_is_found_at_the_end(affine: AffineTask, out: Path) -> None:
+    request = affine("forks_by_alarm").request(repeats=3)
+    _, report = run_harness("check", request, out)
+    assert report["checks"]["correctness"]["outcome"] == "fail"
+    assert codes(report, "correctness")[0] == "ASYNCHRONOUS_WORK"
+
+
+def test_baseline_that_leaves_work_behind_blocks(affine: AffineTask, out: Path) -> None:
+    _, report = run_harness("check", affine("honest", baseline="leaves_thread").request(), out)
+    assert report["checks"]["correctness"]["outcome"] == "blocked"
+    assert codes(report, "correctness")[0] == "BASELINE_FAILED"
+    assert "ASYNCHRONOUS_WORK" in report["checks"]["correctness"]["reasons"][0]["detail"]
 
 
 @pytest.mark.parametrize("isolation", ["auto", "none"])

@@ -65,6 +65,10 @@ def test_ids_are_unique() -> None:
         ("exit_zero", "CHILD_EXITED"),
         ("sends_forgery", "RESULT_FORGED"),
         ("nan", "NON_FINITE"),
+        ("works_in_a_thread", "ASYNCHRONOUS_WORK"),
+        ("works_in_a_process", "ASYNCHRONOUS_WORK"),
+        ("works_behind_a_crowd", "ASYNCHRONOUS_WORK"),
+        ("leaves_thread", "ASYNCHRONOUS_WORK"),
     ],
 )
 def test_timed_launches_are_checked(affine: AffineTask, out: Path, kernel: str, code: str) -> None:
@@ -80,6 +84,14 @@ def test_kernel_that_does_not_repeat_itself_is_held_to_the_oracle(affine: Affine
     _, report = run_harness("measure", affine("unsteady").request(plan=plan(launches={"N64": 201, "N1024": 151})), out)
     assert report["checks"]["ab"]["outcome"] == "pass"
     assert report["facts"]["bitwise"]["N64"]["candidate"] is False
+
+
+@pytest.mark.parametrize("kernel", ["joins_threads", "truncates", "holds_descriptors"])
+def test_what_ends_before_the_launch_returns_is_no_offence(affine: AffineTask, out: Path, kernel: str) -> None:
+    launches = {"N64": 20, "N1024": 20}
+    _, report = run_harness("measure", affine(kernel).request(plan=plan(launches=launches)), out)
+    assert report["checks"]["ab"]["facts"]["taken"] == report["checks"]["ab"]["facts"]["planned"]
+    assert all(reason["code"] == "TIMING_MISMATCH" for reason in report["checks"]["ab"]["reasons"])
 
 
 def test_failing_baseline_blocks(affine: AffineTask, out: Path) -> None:

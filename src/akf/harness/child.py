@@ -26,16 +26,27 @@ from . import confine
 
 NONCE = 16
 _MAX_PACKET = 1 << 16
+_MAP_FAILED = ctypes.c_void_p(-1).value
 _MAP_SHARED_POPULATE = mmap.MAP_SHARED | 0x8000
+
+
+def _map(fd: int, size: int) -> int:
+    """Map the arena; the mmap module would keep a descriptor of it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    where = libc.mmap(None, ctypes.c_size_t(size), protection, _MAP_SHARED_POPULATE, fd, ctypes.c_long(0))
+    if where in {None, _MAP_FAILED}:
+        raise OSError(ctypes.get_errno(), "mmap of the arena")
+    return int(where)
 
 
 class Worker:
     """The state between commands: the mapped arena, the loaded kernel, the bound table."""
 
     def __init__(self, setup: dict[str, Any]) -> None:
-        self._size: int = setup["arena_bytes"]
-        self._arena = mmap.mmap(setup["arena_fd"], self._size, flags=_MAP_SHARED_POPULATE)
-        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._arena))
+        self._base = _map(setup["arena_fd"], setup["arena_bytes"])
+        os.close(setup["arena_fd"])
         self._kernel_fd: int = setup["kernel_fd"]
         self._launcher_fd: int = setup["launcher_fd"]
         self._batch: Any = None
@@ -53,6 +64,8 @@ class Worker:
         self._function = ctypes.cast(getattr(kernel, symbol), ctypes.c_void_p)
         self._batch = launcher.akf_batch
         self._batch.restype = ctypes.c_int64
+        os.close(self._kernel_fd)
+        os.close(self._launcher_fd)
         return {"function": self._function.value}
 
     def bind(self, count: int, columns: list[list[int]], integers: list[int], floats: list[float]) -> dict[str, Any]:

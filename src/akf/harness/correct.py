@@ -47,6 +47,13 @@ class Pass:
     left_running: int = 0
     log: str = ""
 
+    @property
+    def misbehaviour(self) -> str:
+        """What it did beside writing its outputs."""
+        if self.left_running:
+            return f"it leaves {self.left_running} tasks running"
+        return "it changes memory that is not its output"
+
 
 def prepare(bench: Bench, case: Case) -> Prepared:
     """Draw inputs and ask the oracle."""
@@ -139,8 +146,8 @@ class _Judge:
 
     def baseline(self, prepared: Sequence[Prepared], done: Pass) -> dict[str, list[Errors]]:
         """The baseline's errors; a baseline that fails blocks both checks."""
-        if done.failure is not None or done.mutated or done.outside:
-            detail = str(done.failure or f"it changes memory that is not its output ({done.failed_case})")
+        if done.failure is not None or done.mutated or done.outside or done.left_running:
+            detail = str(done.failure or done.misbehaviour)
             for check in (self.correctness, self.isfinite):
                 check.add(outcome.BASELINE_FAILED, outcome.BLOCKED, detail=detail)
             return {}
@@ -175,6 +182,8 @@ class _Judge:
             self.correctness.add(done.failure.code, case=done.failed_case, detail=done.failure.detail)
             if self.isfinite.outcome == outcome.NOT_RUN:
                 self.isfinite.reasons.append({"code": done.failure.code, "case": done.failed_case})
+        elif done.left_running:
+            self.correctness.add(outcome.ASYNCHRONOUS_WORK, detail=f"{done.left_running} tasks left running")
         for case, names in sorted(done.mutated.items()):
             self.correctness.add(outcome.INPUT_MUTATED, case=case, operands=names)
         for case in sorted(set(done.outside)):

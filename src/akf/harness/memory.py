@@ -2,6 +2,7 @@
 
 Invariants:
 - An artifact's bytes are checked against their digest and then sealed: what the child maps is what was checked.
+- The arena's size is sealed: no child can cut it off below the parent.
 - The parent writes and compares with the C library's memcpy, memset and memcmp; outputs are poisoned with 0xFF,
   which is NaN in every floating format.
 """
@@ -17,7 +18,8 @@ from pathlib import Path
 
 POISON = 0xFF
 _F_ADD_SEALS = 1033
-_SEALS = 0x1 | 0x2 | 0x4 | 0x8  # no more seals, no shrinking, no growing, no writing
+_SIZE_SEALS = 0x1 | 0x2 | 0x4  # no more seals, no shrinking, no growing
+_SEALS = _SIZE_SEALS | 0x8  # and no writing
 _MAP_SHARED_POPULATE = mmap.MAP_SHARED | 0x8000
 
 _libc = ctypes.CDLL(None)
@@ -69,8 +71,9 @@ class Arena:
 
     def __init__(self, size: int) -> None:
         self.size = max(mmap.PAGESIZE, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
-        self.fd = os.memfd_create("arena", os.MFD_CLOEXEC)
+        self.fd = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.fd, self.size)
+        fcntl.fcntl(self.fd, _F_ADD_SEALS, _SIZE_SEALS)
         self._map = mmap.mmap(self.fd, self.size, flags=_MAP_SHARED_POPULATE)
         self._hold = ctypes.c_char.from_buffer(self._map)
         self.base = ctypes.addressof(self._hold)

@@ -3,6 +3,7 @@
 Invariants:
 - Every way in which a child can fail becomes a `ChildFailure` with a reason code.
 - A packet that no command asked for, or that does not return the command's nonce, is `RESULT_FORGED`.
+- When launches are answered, the child is one task: a further thread or process is `ASYNCHRONOUS_WORK`.
 - `close` ends everything that the child started; nothing it left running survives it.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import struct
@@ -29,6 +31,8 @@ _NONCE = 16
 _PACKET = 1 << 16
 _SETUP_FAILED = 96
 _SIGNALLED = 128
+_PF_EXITING = 0x4
+_DIRECTORY_LINKS = 2
 SPIN_LIMIT_NS = 200_000_000
 _live: set[int] = set()
 
@@ -64,16 +68,59 @@ class Mapping:
     path: str
 
 
+def _read(path: str) -> str:
+    """A small file of /proc, without pathlib: a hot path."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(fd, _PACKET).decode("utf-8", "replace")
+    finally:
+        os.close(fd)
+
+
+def _tasks(pid: int) -> list[str]:
+    """The threads of a process; none when it is gone."""
+    try:
+        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a hot path
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
 def children_of(pid: int) -> list[int]:
     """Direct children, from the kernel's own list."""
     found: list[int] = []
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - a hot path
-            text = Path(f"/proc/{pid}/task/{task}/children").read_text(encoding="ascii")
-            found += [int(item) for item in text.split()]
-    except (FileNotFoundError, ProcessLookupError):
-        pass
+    for task in _tasks(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += [int(item) for item in _read(f"/proc/{pid}/task/{task}/children").split()]
     return found
+
+
+def _task_stat(pid: int, task: str) -> tuple[str, int]:
+    """State and flags of one thread; `X` when it is gone."""
+    try:
+        fields = _read(f"/proc/{pid}/task/{task}/stat").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return "X", _PF_EXITING
+    return fields[0], int(fields[6])
+
+
+def _stands(pid: int) -> bool:
+    """Whether no thread of a process can run: each is stopped or has ended."""
+    return all(_task_stat(pid, task)[0] in "TtZX" for task in _tasks(pid))
+
+
+def _oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory since it started."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def _cpu_of_ended() -> float:
+    """CPU seconds of children that were waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def descendants(pid: int) -> list[int]:
@@ -100,7 +147,10 @@ class Child:
         self._spin = socket.MSG_DONTWAIT if confinement.spin_ns else 0
         self._log_fd = os.memfd_create("log", os.MFD_CLOEXEC)
         self._failed: Optional[ChildFailure] = None
-        self._stopped: list[int] = []
+        self._stopped: set[int] = set()
+        self._watched: list[int] = []
+        self._cpu_s = int(confinement.limits["cpu_s"])
+        self._oom_kills = _oom_kills()
         self.log = ""
         self.facts: dict[str, Any] = {}
         self.pid = 0
@@ -143,6 +193,7 @@ class Child:
                 self._fail(outcome.ISOLATION_UNAVAILABLE, greeting[1:].decode("utf-8", "replace"))
             self.facts = json.loads(greeting[1:])
             self.pid = self._inner(confinement.isolation)
+            self._watch(alone=confinement.isolation == "userns")
             self.function = int(self.ask(b"L", {"symbol": loadable.symbol})["function"])
         except BaseException:
             self.close()
@@ -156,6 +207,15 @@ class Child:
             self._fail(outcome.ISOLATION_UNAVAILABLE, "the kernel does not list the child's inner process")
         return inner[0]
 
+    def _watch(self, *, alone: bool) -> None:
+        """Open the kernel's lists of the child's threads and children; without a PID name space ours too."""
+        ours = [] if alone else [f"/proc/self/task/{os.getpid()}/children"]
+        try:
+            for path in (f"/proc/{self.pid}/task", f"/proc/{self.pid}/task/{self.pid}/children", *ours):
+                self._watched.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        except OSError as error:
+            self._fail(outcome.ISOLATION_UNAVAILABLE, f"the kernel does not list the child's tasks: {error}")
+
     def ask(self, operation: bytes, value: dict[str, Any]) -> Any:
         """A command whose answer is JSON."""
         nonce = self._begin()
@@ -167,13 +227,18 @@ class Child:
             self._fail(outcome.RESULT_FORGED, "an answer that is not JSON")
 
     def run(self, first: int, count: int) -> tuple[int, int]:
-        """Launch and time. Returns the parent's nanoseconds and the child's own, untrusted figure."""
+        """Launch and time. Returns the parent's nanoseconds and the child's own, untrusted figure.
+
+        After launches the child is stopping, and it was found alone: nothing else can finish what it answered for.
+        """
         nonce = self._begin()
         packet = nonce + b"R" + struct.pack("<QQ", first, count)
         start = time.perf_counter_ns()
         self._send(packet)
         answer = self._poll(start) if self._spin else self._receive()
         elapsed = time.perf_counter_ns() - start
+        if count:
+            self._expect_alone()
         body = self._checked(answer, nonce)
         try:
             done, begun, ended = struct.unpack("<qqq", body)
@@ -183,27 +248,48 @@ class Child:
             self._fail(outcome.RESULT_FORGED, f"{done} launches done, {count} asked for")
         return elapsed, ended - begun
 
-    def freeze(self) -> None:
-        """Stop the whole tree; returns when the child no longer runs."""
-        self._stopped = [self.pid]
+    def _expect_alone(self) -> None:
+        """Exactly one task may exist. The stop comes first: afterwards only another process could still work."""
         _kill(self.pid, signal.SIGSTOP)
+        tasks, children, *ours = self._watched
+        try:
+            further = os.pread(children, _PACKET, 0)
+            threads = os.fstat(tasks).st_nlink - _DIRECTORY_LINKS
+        except (FileNotFoundError, ProcessLookupError):
+            return  # it ended: the next command says how
+        strangers = [pid for fd in ours for pid in map(int, os.pread(fd, _PACKET, 0).split()) if pid not in _live]
+        if further or strangers:
+            self._fail(outcome.ASYNCHRONOUS_WORK, "a process that the kernel has started outlives the launch")
+        if threads > 1 and self._live_threads():
+            self._fail(outcome.ASYNCHRONOUS_WORK, "a thread that the kernel has started outlives the launch")
+
+    def _live_threads(self) -> int:
+        """Threads beyond the first that are not on their way out: one that was joined may still be leaving."""
+        further = [task for task in _tasks(self.pid) if task != str(self.pid)]
+        return sum(not _task_stat(self.pid, task)[1] & _PF_EXITING for task in further)
+
+    def freeze(self) -> None:
+        """Stop the whole tree; returns when no task of it can run."""
+        self._stopped = set()
         deadline = time.monotonic() + self._timeout
-        while self._state() not in {"T", "Z", ""}:
+        while not self._stands():
             if time.monotonic() > deadline:
                 self._fail(outcome.CHILD_TIMEOUT, "the child does not stop")
-        further = set(descendants(self.pid))
-        while not further <= set(self._stopped):
-            for pid in further - set(self._stopped):
-                self._stopped.append(pid)
-                _kill(pid, signal.SIGSTOP)
-            further = set(descendants(self.pid))
         self._expect_silence()
+
+    def _stands(self) -> bool:
+        """One round: stop what is not stopped yet; true when all of it was, and nothing was added meanwhile."""
+        tree = {self.pid, *descendants(self.pid)}
+        for pid in tree - self._stopped:
+            _kill(pid, signal.SIGSTOP)
+        self._stopped |= tree
+        return all(_stands(pid) for pid in tree) and tree == {self.pid, *descendants(self.pid)}
 
     def thaw(self) -> None:
         """Let the tree run on."""
         for pid in self._stopped:
             _kill(pid, signal.SIGCONT)
-        self._stopped = []
+        self._stopped = set()
 
     def maps(self) -> list[Mapping]:
         """What the process maps, from the kernel."""
@@ -215,8 +301,8 @@ class Child:
         return found
 
     def left_running(self) -> int:
-        """How many further processes the child has started that still exist."""
-        return len(descendants(self.pid))
+        """How many threads and processes the child has started that still exist."""
+        return len(descendants(self.pid)) + self._live_threads()
 
     def close(self) -> None:
         """End the child and everything below it, keep a bounded piece of its log."""
@@ -234,16 +320,13 @@ class Child:
         _live.discard(process.pid)
         _reap_orphans()
         self._socket.close()
+        for fd in self._watched:
+            os.close(fd)
+        self._watched = []
         if self._log_fd >= 0:
             self.log = os.pread(self._log_fd, 4096, 0).decode("utf-8", "replace")
             os.close(self._log_fd)
             self._log_fd = -1
-
-    def _state(self) -> str:
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return ""
 
     def _begin(self) -> bytes:
         if self._failed is not None:
@@ -298,7 +381,8 @@ class Child:
             self._fail(outcome.CHILD_LOAD_FAILED, body[:500].decode("utf-8", "replace"))
         return body
 
-    def _ended(self) -> None:
+    def _ended(self) -> NoReturn:
+        before = _cpu_of_ended()
         try:
             status = self._process.wait(2)
         except subprocess.TimeoutExpired:
@@ -309,11 +393,19 @@ class Child:
         if number <= 0:
             self._fail(outcome.CHILD_EXITED, f"exit status {status}")
         if number == signal.SIGKILL:
-            self._fail(outcome.CHILD_OOM, "killed by the kernel")
+            self._killed(_cpu_of_ended() - before)
         if number == signal.SIGXCPU:
             self._fail(outcome.CHILD_TIMEOUT, "out of CPU seconds")
         known = number in set(signal.Signals)
         self._fail(outcome.CHILD_CRASHED, signal.Signals(number).name if known else f"signal {number}")
+
+    def _killed(self, cpu_s: float) -> NoReturn:
+        """Who sent SIGKILL is not recorded; a limit is named only when it was seen to be reached."""
+        if _oom_kills() > self._oom_kills:
+            self._fail(outcome.CHILD_OOM, "killed while the kernel was short of memory")
+        if cpu_s >= self._cpu_s:
+            self._fail(outcome.CHILD_TIMEOUT, "out of CPU seconds")
+        self._fail(outcome.CHILD_KILLED, "ended by SIGKILL, not at a limit of memory or CPU seconds")
 
     def _fail(self, code: str, detail: str) -> NoReturn:
         self._failed = ChildFailure(code, detail)
