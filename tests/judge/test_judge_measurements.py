@@ -546,3 +546,14 @@ def test_the_lines_of_a_file_are_as_the_builder_writes_them() -> None:
             "values": [int(first.rpartition(b"[")[2].rstrip(b"]}"))],
         }
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("planned", [3, 2, None])
+def test_a_segment_has_one_value_per_planned_batch(planned: int | None) -> None:
+    """One batch more or less than planned is a choice that somebody made after seeing the times."""
+    decision = evidence(**replanned("operator", "op-latency.gain", lambda each: each.update(batches=planned))).decide()
+    assert deciding(decision) == ("incomplete", 5, "SAMPLES_MISSING")
+    three = {GAIN: lambda records: [{**each, "values": each["values"] * 3} for each in records]}
+    change = replanned("operator", "op-latency.gain", lambda each: each.update(batches=planned))
+    verdict, row, code = deciding(evidence(**change, samples=three).decide())
+    assert (code == "SAMPLES_MISSING") is (planned != 3), (verdict, row)

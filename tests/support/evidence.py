@@ -395,6 +395,7 @@ def _measurement(gate: str, purpose: str, rule: Value, campaign: Value, task: Va
         "rows": rows if abba else [{"id": "all", "weight": 1.0, "launches": 1}],
         "pairs": pairs[gate],
         "blocks": pairs["blocks"] if abba else 1,
+        **({"batches": 1} if abba else {}),
         "path": f"{folder}/{name}.jsonl",
     }
     return value | {"samples": [place[0] for place in _places(value)]}

@@ -4,6 +4,7 @@ Invariants:
 - Every line of a sample file is a canonical JSON object of exactly a sample's fields, so that no line can be read in
   two ways.
 - A raw value is the time of a whole batch: a row enters the total with its weight over its launches, and so do A/A.
+- A segment has as many values as its plan has batches: none is left out, and none was tried once more.
 - What cannot be reduced says why, with a reason code; it never becomes a figure.
 - A/A outside the noise limit matters for a threshold or margin that it could swallow, and for no other.
 """
@@ -64,6 +65,10 @@ def measure(measurement: dict[str, Any], data: bytes, confidence: float) -> Meas
     if isinstance(reduced, stats.TooFewSamples):
         note = f"{reduced.found} samples on side {reduced.side}, the quantile needs {reduced.needed}"
         return Measured(None, "SAMPLES_TOO_FEW", note)
+    batches = measurement.get("batches")
+    others = sum(len(each.values) != batches for each in samples)
+    if measurement["design"] == "abba" and others:
+        return Measured(None, "SAMPLES_MISSING", f"samples: {others} without one value per planned batch ({batches})")
     return Measured(reduced)
 
 

@@ -20,7 +20,7 @@ from akf.contracts.problems import BlockedError
 from akf.evaluate.operator import GATE
 from akf.evaluate.program import pack
 from akf.evaluate.program import run as run_harness
-from akf.evaluate.request import Objects, harness_plan, harness_request, seeds_for
+from akf.evaluate.request import BATCHES, Objects, harness_plan, harness_request, seeds_for
 from akf.frameworks.fill import Measured, source_digest
 from akf.frameworks.host_reference import Baseline
 from akf.harness.plan import planned_ids
@@ -49,7 +49,7 @@ def measure_baseline(task: dict[str, Any], campaign: dict[str, Any], baseline: B
         answer = run_harness(program, "calibrate", request, work, _TIMEOUT_S)
         _passed(answer.report["checks"])
         launches, trip = answer.report["facts"]["launches"], answer.report["facts"]["round_trip_ns"]
-        request["plan"] = harness_plan(launches, trip, pairs, blocks, ["aa"])
+        request["plan"] = harness_plan(launches, trip, pairs, blocks, BATCHES, ["aa"])
         for attempt in range(1, _TRIES + 1):
             folder = work / f"try-{attempt}"
             folder.mkdir()
@@ -61,7 +61,7 @@ def measure_baseline(task: dict[str, Any], campaign: dict[str, Any], baseline: B
     rows = [{"id": row["id"], "weight": row["weight"], "launches": launches[row["id"]]} for row in task["rows"]]
     measurement = {
         "design": "abba", "statistic": "median", "better": "lower", "rows": rows, "pairs": pairs, "blocks": blocks,
-        "samples": planned_ids([row["id"] for row in rows], pairs, blocks),
+        "batches": BATCHES, "samples": planned_ids([row["id"] for row in rows], pairs, blocks),
     }  # fmt: skip
     data = b"".join(jcs(line) + b"\n" for line in lines)
     found = reduce_samples(measurement, data, campaign["acceptance"]["confidence"])

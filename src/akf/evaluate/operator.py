@@ -21,7 +21,7 @@ from akf.contracts.measured import measure as reduce_samples
 from akf.contracts.problems import BlockedError, IntegrityError
 from akf.evaluate.program import Answer, Program
 from akf.evaluate.program import run as run_harness
-from akf.evaluate.request import Objects, harness_plan, harness_request, seeds_for
+from akf.evaluate.request import BATCHES, Objects, harness_plan, harness_request, seeds_for
 from akf.evaluate.subject import Found, Subject
 from akf.harness.plan import planned_ids
 from akf.store.collect import read_plain
@@ -86,7 +86,9 @@ def measure(
     own = noise["path"].startswith(f"attempts/{subject.candidate['id']}/")
     runs = ["aa", "ab"] if own else ["ab"]
     launches = {row["id"]: row["launches"] for row in gain["rows"]}
-    request["plan"] = harness_plan(launches, gain["round_trip_ns"], gain["pairs"], gain["blocks"], runs)
+    request["plan"] = harness_plan(
+        launches, gain["round_trip_ns"], gain["pairs"], gain["blocks"], gain["batches"], runs
+    )
     answer = run_harness(program, "measure", request, work, limit)
     files |= {f"{name}.jsonl": _canonical(answer.files[f"{name}.jsonl"]) for name in runs}
     side["measure"] = _side(answer)
@@ -161,6 +163,7 @@ def _measurement(subject: Subject, purpose: str, path: str, launches: dict[str, 
         "rows": [{"id": row["id"], "weight": row["weight"], "launches": launches[row["id"]]} for row in rows],
         "pairs": pairs,
         "blocks": blocks,
+        "batches": BATCHES,
         "round_trip_ns": trip,
         "path": path,
         "samples": planned_ids([row["id"] for row in rows], pairs, blocks),

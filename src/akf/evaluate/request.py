@@ -78,11 +78,11 @@ def harness_request(
 
 
 def harness_plan(
-    launches: dict[str, int], round_trip_ns: int, pairs: int, blocks: int, runs: list[str]
+    launches: dict[str, int], round_trip_ns: int, pairs: int, blocks: int, batches: int, runs: list[str]
 ) -> dict[str, Any]:
     """The plan of a measurement, as the harness takes it."""
     return {
-        "pairs": pairs, "blocks": blocks, "batches": BATCHES, "launches": launches, "round_trip_ns": round_trip_ns,
+        "pairs": pairs, "blocks": blocks, "batches": batches, "launches": launches, "round_trip_ns": round_trip_ns,
         "runs": runs,
     }  # fmt: skip
 

@@ -173,9 +173,9 @@ def _shares(planned: list[Artifact], measurement: Artifact) -> str:
         if other["id"] == measurement["id"]:
             return f"two measurements are named {measurement['id']}"
         if other["path"] == measurement["path"]:
-            same = ("metric", "unit", "design", "rows", "pairs", "blocks", "samples")
+            same = ("metric", "unit", "design", "rows", "pairs", "blocks", "batches", "samples")
             aa = {other["purpose"] == "aa", measurement["purpose"] == "aa"}
-            if len(aa) > 1 or any(other[name] != measurement[name] for name in same):
+            if len(aa) > 1 or any(other.get(name) != measurement.get(name) for name in same):
                 return f"{measurement['path']} serves measurements of different things"
     return ""
 

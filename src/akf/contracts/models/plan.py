@@ -51,6 +51,9 @@ class Measurement(Value):
     )
     pairs: Positive = about("Number of pairs that will be measured.", 12)
     blocks: Positive = about("Blocks in a pair; 1 for legs.", 3)
+    batches: Positive | None = maybe(
+        "Timed batches in a segment: how many raw values each sample has. Legs have as many as come.", 3
+    )
     round_trip_ns: Count | None = maybe("Calibrated round trip of an empty batch, in nanoseconds.", 25000)
     path: RelPath = about(
         "Raw samples, relative to the run folder.", "attempts/example-candidate/samples/operator/ab.jsonl"
