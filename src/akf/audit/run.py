@@ -70,10 +70,9 @@ def audit(path: Path, trust: Path | None, *, clean: bool = False) -> dict[str, A
     return _look(run, trust, clean=clean)
 
 
-def _state(run: Run) -> tuple[list[str], bytes]:
-    """What a command that works meanwhile changes."""
-    book = run.path / layout.LEDGER
-    return plain_files(run.path, run.path), read_plain(run.path, layout.LEDGER) if os.path.lexists(book) else b""
+def _state(run: Run) -> tuple[list[str], bytes | None]:
+    """What a command that works meanwhile changes; a ledger that cannot be read is said elsewhere."""
+    return plain_files(run.path, run.path), _try(lambda: read_plain(run.path, layout.LEDGER), [])
 
 
 def _look(run: Run, trust: Path | None, *, clean: bool) -> dict[str, Any]:
