@@ -13,10 +13,12 @@ import pytest
 from tests.support import runs
 from tests.support.cli import inside
 from tests.support.process import NOBODY, in_child
-from tests.support.runs import Ready, change, overwrite, resign, submission, tree
+from tests.support.runs import Ready, change, overwrite, submission, tree
 
 from akf.candidates import submit
 from akf.contracts.problems import AkfError
+from akf.evaluate import evaluate
+from akf.frameworks import host_reference
 from akf.opportunity.tasks import open_task
 from akf.store.untrusted import MAX_FILES, MAX_LEVELS, MAX_TOTAL_BYTES
 from akf.trust.keys import init_keys
@@ -276,6 +278,45 @@ class TestManifest:
         assert codes(desk.refused()) == {"AKF-S006"}
 
 
+def _launch(change: Callable[[Value], object]) -> Callable[[Path], object]:
+    def apply(path: Path) -> None:
+        value = json.loads(path.read_bytes())
+        change(value)
+        path.write_text(json.dumps(value))
+
+    return apply
+
+
+LAUNCH: dict[str, Callable[[Path], object]] = {
+    "no JSON": lambda path: path.write_text("{"),
+    "a list": lambda path: path.write_text("[]"),
+    "keys twice": lambda path: path.write_text(path.read_text().replace("{", '{"abi": "x",', 1)),
+    "another ABI": _launch(lambda v: v.update(abi="cubin")),
+    "no symbol": _launch(lambda v: v.pop("symbol")),
+    "a symbol that is a path": _launch(lambda v: v.update(symbol="../x")),
+    "another symbol": _launch(lambda v: v.update(symbol="rms_norm_v2")),
+    "an argument less": _launch(lambda v: v["args"].pop()),
+    "an argument more": _launch(lambda v: v["args"].append(dict(v["args"][0], name="y"))),
+    "another order": _launch(lambda v: v["args"].reverse()),
+    "another dtype": _launch(lambda v: v["args"][0].update(dtype="float64")),
+    "an output as input": _launch(
+        lambda v: [arg.update(access="in") for arg in v["args"] if arg.get("access") == "out"]
+    ),
+    "an unknown field": _launch(lambda v: v.update(stream=1)),
+    "a command": _launch(lambda v: v["args"][0].update(shape=["__import__('os').system('id')", 4096])),
+    "no text": lambda path: path.write_bytes(b"\xff\xfe"),
+}
+
+
+class TestLaunchSpec:
+    @pytest.mark.parametrize("kind", LAUNCH)
+    def test_it_is_the_task_s(self, desk: Desk, kind: str) -> None:
+        LAUNCH[kind](desk.folder / "src" / "launch.json")
+        error = desk.refused()
+        assert error.exit_code == 1
+        assert {problem.file for problem in error.problems} <= {str(desk.folder / "src" / "launch.json"), None}
+
+
 class TestAllowed:
     @pytest.mark.parametrize(
         ("edit", "code", "place"),
@@ -359,45 +400,45 @@ class TestAgain:
 
 
 class TestRetry:
-    """On a run whose attempt has gates: `tests.support.evidence` made them."""
+    """Of sources that were evaluated on this machine."""
 
-    SOURCES = {"kernel.cpp": "// eight accumulators\n", "launch.json": "{}\n"}  # noqa: RUF012 - read only
-
-    def desk(self, run: Path, keys: Path, folder: Path) -> Desk:
+    def desk(self, run: Path, keys: Path, folder: Path, name: str) -> Desk:
         desk = Desk(run, keys, folder)
-        for name, text in self.SOURCES.items():
-            (desk.folder / "src" / name).write_text(text)
-        change(desk.manifest, lambda value: value.update(id="fused"))
+        desk.folder = runs.clone(run / "inbox" / name, folder.with_name(f"{folder.name}-again"))
         return desk
 
-    @pytest.mark.parametrize("status", ["blocked", "incomparable"])
-    def test_after_a_gate_that_could_not_tell(
-        self, whole_run: Path, whole_keys: Path, tmp_path: Path, status: str
-    ) -> None:
-        gate = "attempts/fused/gates/operator.json"
-        resign(whole_run, gate, lambda value: value.update(status=status), whole_keys)
-        candidate = self.desk(whole_run, whole_keys, tmp_path / "agent").take(retry=True)
-        assert (candidate["id"], candidate["try_number"]) == ("fused.r2", 2)
-        assert (whole_run / "attempts" / "fused" / "candidate.json").exists()
-        error = self.desk(whole_run, whole_keys, tmp_path / "third").refused(retry=True)
-        assert codes(error) == {"AKF-P108"}
+    def incomparable(self, run: Path, keys: Path, name: str = "rmsnorm-naive") -> None:
+        """An environment gate on a machine that is not the Campaign's."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(host_reference, "ranks", lambda: {"tp": 2, "pp": 1, "dp": 1, "ep": 1, "devices": []})
+            assert evaluate(run, name, "environment", keys)["status"] == "incomparable"
 
-    def test_under_the_first_name_only(self, whole_run: Path, whole_keys: Path, tmp_path: Path) -> None:
-        gate = "attempts/fused/gates/operator.json"
-        resign(whole_run, gate, lambda value: value.update(status="blocked"), whole_keys)
-        desk = self.desk(whole_run, whole_keys, tmp_path / "agent")
+    def test_after_a_gate_that_could_not_tell(self, measured_run: Path, ready: Ready, tmp_path: Path) -> None:
+        self.incomparable(measured_run, ready.keys)
+        desk = self.desk(measured_run, ready.keys, tmp_path / "agent", "rmsnorm-naive")
+        candidate = desk.take(retry=True)
+        assert (candidate["id"], candidate["try_number"]) == ("rmsnorm-naive.r2", 2)
+        assert (measured_run / "attempts" / "rmsnorm-naive" / "gates" / "environment.json").exists(), "all tries stay"
+        assert codes(desk.refused(retry=True)) == {"AKF-P108"}, "the second try has no such gate yet"
+        inside("audit", measured_run).accepted()
+
+    def test_under_the_first_name_only(self, measured_run: Path, ready: Ready, tmp_path: Path) -> None:
+        self.incomparable(measured_run, ready.keys)
+        desk = self.desk(measured_run, ready.keys, tmp_path / "agent", "rmsnorm-naive")
         error = desk.refused(lambda value: value.update(id="another"), retry=True)
         assert places(error) == {("AKF-P108", "/id")}
 
-    def test_not_after_a_pass(self, whole_run: Path, whole_keys: Path, tmp_path: Path) -> None:
-        assert self.desk(whole_run, whole_keys, tmp_path / "agent").refused(retry=True).exit_code == 4
+    def test_not_after_a_gate_that_could_tell(self, measured_run: Path, ready: Ready, tmp_path: Path) -> None:
+        error = self.desk(measured_run, ready.keys, tmp_path / "agent", "rmsnorm-wrong").refused(retry=True)
+        assert (error.exit_code, codes(error)) == (4, {"AKF-P108"})
 
     @pytest.mark.parametrize("data", [b"{}\n", b'{"status":"blocked"}\n', b"", b"\xff"])
     def test_not_by_a_gate_that_somebody_wrote(
-        self, whole_run: Path, whole_keys: Path, tmp_path: Path, data: bytes
+        self, measured_run: Path, ready: Ready, tmp_path: Path, data: bytes
     ) -> None:
-        overwrite(whole_run / "attempts" / "fused" / "gates" / "operator.json", data)
-        assert self.desk(whole_run, whole_keys, tmp_path / "agent").refused(retry=True).exit_code == 3
+        overwrite(measured_run / "attempts" / "rmsnorm-wrong" / "gates" / "operator.json", data)
+        error = self.desk(measured_run, ready.keys, tmp_path / "agent", "rmsnorm-wrong").refused(retry=True)
+        assert error.exit_code == 3
 
 
 class TestIntake:
@@ -428,7 +469,8 @@ class TestIntake:
         submission(open_run / "inbox" / "good")
         inside("intake", open_run, "--keys", ready.keys).accepted()
         before = tree(open_run)
-        inside("intake", open_run, "--keys", ready.keys).refused(5)
+        again = inside("intake", open_run, "--keys", ready.keys).accepted().document
+        assert [(each["candidate"], each["new"]) for each in again["submissions"]] == [("rmsnorm-fused", False)]
         assert tree(open_run) == before
 
 

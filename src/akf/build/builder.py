@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from akf.build.objects import Product, compile_object, failed_reasons, tools
-from akf.contracts.canonical import canonical_bytes, digest
+from akf.contracts.canonical import digest
 from akf.contracts.loader import Document, parse
 from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
 from akf.frameworks import host_reference
 from akf.routes.host_cpp import launcher_source
-from akf.routes.launch_spec import LaunchSpec, LaunchSpecError, check_against, parse_spec
+from akf.routes.launch_check import checked_launch, perturbed
 from akf.store import layout
 from akf.store.publish import StagedFolder
 from akf.store.run import Run, ref, signer_for
@@ -34,7 +34,7 @@ def build(run_path: Path, candidate: str, keys: Path) -> dict[str, Any]:
     """Build one Candidate; returns the Build.
 
     Raises:
-        PreconditionError: there is no such Candidate.
+        PreconditionError: there is no such Candidate, or it is decided.
         InvalidError: its launch spec is invalid or disagrees with the Task's ABI.
         BlockedError: the route's compiler is missing.
         ConflictError: it was built already.
@@ -43,6 +43,7 @@ def build(run_path: Path, candidate: str, keys: Path) -> dict[str, Any]:
     with run.locked():
         relative = f"attempts/{candidate}/build.json"
         run.need_candidate(candidate)
+        run.need_open(candidate)
         if (run.path / relative).exists():
             raise ConflictError.of("AKF-C104", f"{candidate!r} was built already", file=str(run.path / relative))
         document = run.load(f"attempts/{candidate}/candidate.json")
@@ -78,26 +79,24 @@ def _build(
         raise PreconditionError.of(
             "AKF-P110", f"this version builds {', '.join(BUILDS_HERE)} only, not {claim['route']}"
         )
-    spec, text = _launch(
-        sources, claim["launch"], task.value, f"attempts/{candidate.value['id']}/source/{claim['launch']}"
-    )
-    perturbed = _perturbed(task.value, claim["route"])
-    _, wrong_text = _launch(perturbed, "launch.json", task.value, "the Task's perturbed kernel")
-    if wrong_text != text:
-        message = (
-            "the launch spec differs from that of the Task's perturbed kernel, which must be callable in its place"
-        )
-        raise InvalidError.of("AKF-M045", message, expected=wrong_text, found=text)
+    shown = f"attempts/{candidate.value['id']}/source/{claim['launch']}"
+    spec, text = checked_launch(sources, claim["launch"], task.value, claim["route"], shown)
     identity = host_reference.compiler()
     with tempfile.TemporaryDirectory(prefix="akf-build-") as scratch:
         work = Path(scratch)
-        first = compile_object(sources, work / "first", "candidate/kernel.so", "candidate")
-        second = compile_object(sources, work / "second", "candidate/kernel.so", "candidate")
+        first = compile_object(sources, work / "first", "candidate/kernel.so", "candidate", spec.symbol)
+        second = compile_object(sources, work / "second", "candidate/kernel.so", "candidate", spec.symbol)
         launcher = [TreeFile("launcher.cpp", launcher_source(spec).encode(), False)]
         products = [
             first,
             compile_object(launcher, work / "launcher", "launcher/launcher.so", "launcher"),
-            compile_object(perturbed, work / "perturbed", "perturbed/kernel.so", "perturbed"),
+            compile_object(
+                perturbed(task.value, claim["route"]),
+                work / "perturbed",
+                "perturbed/kernel.so",
+                "perturbed",
+                spec.symbol,
+            ),
         ]
     return _record(run, candidate, task, text, products, second, identity)
 
@@ -144,36 +143,3 @@ def _record(
             "address_randomisation": True,
         }
     return value, files
-
-
-def _launch(
-    files: Sequence[TreeFile], path: str, task: dict[str, Any], shown: str
-) -> tuple[LaunchSpec, dict[str, Any]]:
-    """The launch spec in the folder, parsed and compared with the Task's ABI; and as the Build records it."""
-    data = next((file.data for file in files if file.path == path), None)
-    if data is None:
-        raise InvalidError.of("AKF-M041", f"{shown} is missing", file=shown)
-    value = parse(data, shown).value
-    abi = {
-        "operands": [
-            {**operand, "shape": [size["sym"] if isinstance(size, dict) else size for size in operand["shape"]]}
-            for operand in task["abi"]["operands"]
-        ],
-        "symbols": [dimension["sym"] for dimension in task["domain"]],
-        "attributes": [attribute["name"] for attribute in task["abi"].get("attributes", ())],
-    }
-    try:
-        spec = parse_spec(value)
-        check_against(spec, abi)
-    except LaunchSpecError as error:
-        raise InvalidError.of("AKF-M043", f"launch spec: {error.message}", file=shown, pointer=error.pointer) from error
-    canonical_bytes(value)
-    return spec, value
-
-
-def _perturbed(task: dict[str, Any], route: str) -> list[TreeFile]:
-    kernel = next((each for each in task["perturbed"] if each["route"] == route), None)
-    if kernel is None or kernel["files"] is None:
-        message = f"the Task has no perturbed kernel for route {route}, so a hit could never be proved"
-        raise PreconditionError.of("AKF-P111", message)
-    return [TreeFile(each["path"], each["text"].encode(), False) for each in kernel["files"]]

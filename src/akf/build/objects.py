@@ -41,7 +41,9 @@ class Product(NamedTuple):
         return next((each["digest"] for each in self.outputs if each["role"] != "log"), digest(b""))
 
 
-def compile_object(files: Sequence[TreeFile], folder: Path, path: str, subject: str) -> Product:
+def compile_object(
+    files: Sequence[TreeFile], folder: Path, path: str, subject: str, symbol: str | None = None
+) -> Product:
     """Compile plain files to one shared object.
 
     Args:
@@ -49,6 +51,7 @@ def compile_object(files: Sequence[TreeFile], folder: Path, path: str, subject: 
         folder: a new folder to work in.
         path: name of the object among the Build's outputs.
         subject: whose object it is.
+        symbol: a function that the object must export; without it the build failed.
 
     Raises:
         BlockedError: there is no compiler.
@@ -67,17 +70,26 @@ def compile_object(files: Sequence[TreeFile], folder: Path, path: str, subject: 
     except host_cpp.SourceRefused as error:
         result = host_cpp.CompileResult(2, (host_cpp.COMPILER,), {}, f"error: {error}")
     log_path = f"logs/{subject}.txt"
-    log = result.stderr.encode()
+    built, text = bool(result), result.stderr
+    if built and symbol is not None and not _exports(out, symbol):
+        built = False
+        text += f'error: the object exports no function {symbol!r}; declare it extern "C"\n'
+    log = text.encode()
     made = {log_path: log}
     outputs = [_output(log_path, subject, "log", "data", log)]
-    if result:
+    if built:
         role = "launcher" if subject == "launcher" else "kernel_object"
         made[path] = out.read_bytes()
         outputs.append(_output(path, subject, role, "host_code", made[path]))
     command = {"argv": list(result.command), "returncode": result.returncode, "log_digest": digest(log)}
-    return Product(
-        subject, bool(result), command, dict(result.env), result.stderr, tuple(outputs), made, result.isolation
-    )
+    return Product(subject, built, command, dict(result.env), text, tuple(outputs), made, result.isolation)
+
+
+def _exports(path: Path, symbol: str) -> bool:
+    try:
+        return host_cpp.exports(path, symbol)
+    except host_cpp.ToolMissing as error:
+        raise host_reference.missing_tool(error) from error
 
 
 def failed_reasons(products: Sequence[Product]) -> list[str]:

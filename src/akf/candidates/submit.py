@@ -3,7 +3,8 @@
 Invariants:
 - Everything in the folder is data from an untrusted hand; it is read once, checked, and copied under a new name.
 - The folder holds `candidate.json` and `src/`, nothing else; the manifest states one hypothesis.
-- One source digest is one Candidate; a further try (NAME.rN) needs a blocked or incomparable gate of the last one.
+- One source digest is one Candidate; a further try (NAME.rN) needs a blocked or incomparable gate of the last one, or
+  that the last one was decided before anything of the candidate was measured.
 - The attempt's folder appears whole, signed by the supervisor; then its ledger line is added.
 """
 
@@ -19,6 +20,7 @@ from akf.contracts.loader import Document, parse
 from akf.contracts.problems import AkfError, ConflictError, InvalidError, PreconditionError, Problem
 from akf.contracts.schemas import validate
 from akf.contracts.tree import tree_digest
+from akf.routes.launch_check import checked_launch
 from akf.store import layout
 from akf.store.ledger import Line
 from akf.store.run import Run, ref, signer_for
@@ -60,19 +62,34 @@ def intake(run_path: Path, keys: Path) -> list[dict[str, Any]]:
     """Submit every folder that waits in the run's inbox, in order of name; one that is refused hinders no other.
 
     Returns:
-        One entry a folder: its name, and the Candidate's id or the problems.
+        One entry a folder: its name, and the Candidate's id or the problems. A folder that was taken before keeps its
+        Candidate and is no conflict.
     """
     inbox = run_path / layout.INBOX
-    Run.open(run_path)
+    run = Run.open(run_path)
     results: list[dict[str, Any]] = []
     for folder in sorted(inbox.iterdir(), key=lambda path: path.name) if inbox.is_dir() else ():
-        entry: dict[str, Any] = {"name": folder.name, "candidate": None, "status": 0, "problems": []}
+        entry: dict[str, Any] = {"name": folder.name, "candidate": None, "new": False, "status": 0, "problems": []}
         try:
-            entry["candidate"] = submit(run_path, folder, keys)["id"]
+            entry["candidate"] = _taken(run, folder)
+            if entry["candidate"] is None:
+                entry.update(candidate=submit(run_path, folder, keys)["id"], new=True)
         except AkfError as error:
             entry.update(status=error.exit_code, problems=[problem.to_json() for problem in error.problems])
         results.append(entry)
     return results
+
+
+def _taken(run: Run, folder: Path) -> str | None:
+    """The first Candidate that was made of exactly this manifest and these sources, or None."""
+    manifest, sources = read_submission(folder)
+    wanted = (digest(manifest.source), tree_digest((f.path, f.executable, digest(f.data)) for f in sources))
+    for line in run.lines():
+        if line.event == "candidate" and line.facts.get("source_digest") == wanted[1]:
+            value = run.load(line.path).value
+            if value["manifest_digest"] == wanted[0]:
+                return str(value["id"])
+    return None
 
 
 def read_submission(folder: Path) -> tuple[Document, list[TreeFile]]:
@@ -144,6 +161,9 @@ def _candidate(run: Run, manifest: Document, sources: list[TreeFile], *, retry: 
     ]
     source_digest = tree_digest((each["path"], each["executable"], each["digest"]) for each in files)  # type: ignore[misc]
     candidate_id, number = _name(run, manifest, task.value["id"], source_digest, retry=retry)
+    if number == 1 and manifest.value["abi"] == "binary":
+        shown = str(Path(manifest.file).with_name("src") / manifest.value["launch"])
+        checked_launch(sources, manifest.value["launch"], task.value, manifest.value["route"], shown)
     run_data = run.read("run.json")
     return {
         "kind": "Candidate",
@@ -242,12 +262,18 @@ def _name(run: Run, manifest: Document, task: str, source_digest: str, *, retry:
             expected=first,
             found=wanted,
         )
-    gates = [f"attempts/{last}/gates/{gate}.json" for gate in GATES]
-    outcomes = {run.load(gate).value["status"] for gate in gates if (run.path / gate).is_file()}
-    if not outcomes & _AGAIN:
+    outcomes = _outcomes(run, last)
+    unmeasured = layout.decision(run.path, last).is_file() and not set(outcomes) - {"environment"}
+    if not unmeasured and not set(outcomes.values()) & _AGAIN:
         message = f"{last!r} has no gate that was blocked or incomparable, so its sources may not be tried again"
-        raise PreconditionError.of("AKF-P108", message, file=manifest.file, found=sorted(outcomes))
+        raise PreconditionError.of("AKF-P108", message, file=manifest.file, found=sorted(set(outcomes.values())))
     return f"{first}.r{len(tries) + 1}", len(tries) + 1
+
+
+def _outcomes(run: Run, candidate: str) -> dict[str, str]:
+    """Status of every gate that an attempt has."""
+    gates = {gate: f"attempts/{candidate}/gates/{gate}.json" for gate in GATES}
+    return {gate: run.load(path).value["status"] for gate, path in gates.items() if (run.path / path).is_file()}
 
 
 def _attempt_of(line: Line) -> str:

@@ -78,9 +78,7 @@ def _known(gate: str) -> None:
 
 def _open(run: Run, candidate: str, gate: str) -> None:
     run.need_candidate(candidate)
-    if layout.decision(run.path, candidate).exists():
-        message = f"{candidate!r} is decided; its evidence is closed"
-        raise PreconditionError.of("AKF-P114", message, hint="preview with `akf judge --dry-run` before deciding")
+    run.need_open(candidate)
     if layout.gate(run.path, candidate, gate).exists():
         message = f"{candidate!r} has its {gate} gate already; a source gets one gate of each kind"
         raise ConflictError.of("AKF-C105", message, hint="after blocked or incomparable: akf submit --retry")

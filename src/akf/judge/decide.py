@@ -110,7 +110,7 @@ def _missing(evidence: Evidence, gates: tuple[JudgedGate, ...], reasons: list[Re
     checks = {(check.gate, check.check): check for gate in gates for check in gate.checks}
     found = []
     for reason in reasons:
-        if reason.row != 5:  # noqa: PLR2004 - row 5 is the one about what is missing
+        if reason.row != 5 or reason.gate is None:  # noqa: PLR2004 - row 5 is the one about what is missing
             continue
         value: dict[str, Any] = {"gate": reason.gate}
         if reason.check is not None:

@@ -42,6 +42,8 @@ def fired(evidence: Evidence, gates: Sequence[JudgedGate]) -> list[Reason]:
         *_with_outcome(gates, "blocked", 3),
         *_inventory(evidence, gates),
     ]
+    if evidence.build is not None and evidence.build["outcome"] != "built":
+        reasons.append(Reason(5, "BUILD_FAILED", "The candidate was not built, so no gate could measure it."))
     said = {(reason.gate, reason.check) for reason in reasons}
     reasons += [reason for reason in _incomplete(gates) if (reason.gate, reason.check) not in said]
     if not any(reason.row in {2, 3, 5} for reason in reasons):

@@ -252,6 +252,26 @@ def _prefix(driver: Path) -> tuple[str, ...]:
     return () if inside else (str(driver.parent.parent),)
 
 
+def exports(path: Path, symbol: str) -> bool:
+    """Whether a shared object exports a symbol under exactly this name.
+
+    Raises:
+        ToolMissing: There is no `nm`; it comes with the compiler.
+    """
+    tool = shutil.which("nm", path=_search_path(compiler_path()))
+    if tool is None:
+        raise ToolMissing("nm", "install binutils (Debian, Ubuntu: apt-get install binutils)")
+    result = subprocess.run(
+        [tool, "--dynamic", "--defined-only", "--format=posix", str(path)],
+        capture_output=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=30,
+    )
+    return any(line.split(" ", 1)[0] == symbol for line in result.stdout.splitlines())
+
+
 def launcher_source(spec: LaunchSpec) -> str:
     """C++ of the trusted launcher: one call of `akf_batch` does `count` launches on `count` pointer tuples.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from akf.contracts.canonical import digest
 from akf.contracts.gates import GATES
 from akf.contracts.problems import AkfError
 from akf.store import layout
@@ -31,7 +32,7 @@ def overview(path: Path) -> dict[str, Any]:
         "arm": run.campaign["arm"],
         "tasks": [name.removesuffix(".json") for name in _names(path / layout.TASKS) if _is_task(name)],
         "attempts": [_attempt(path, name) for name in _names(path / layout.ATTEMPTS) if _is_attempt(path, name)],
-        "waiting": _names(path / layout.INBOX),
+        "waiting": [name for name in _names(path / layout.INBOX) if not _taken(path, name)],
         "pending": run.pending(known),
         "leftovers": left_behind(run),
     }
@@ -39,6 +40,18 @@ def overview(path: Path) -> dict[str, Any]:
 
 def _names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+
+
+def _taken(run: Path, name: str) -> bool:
+    """Whether a folder of the inbox has the manifest of a Candidate: `intake` took it before."""
+    try:
+        manifest = digest(read_plain(run, f"{layout.INBOX}/{name}/candidate.json"))
+    except AkfError:
+        return False
+    return any(
+        _field(run, f"{layout.ATTEMPTS}/{each}/candidate.json", "manifest_digest") == manifest
+        for each in _names(run / layout.ATTEMPTS)
+    )
 
 
 def _is_task(name: str) -> bool:

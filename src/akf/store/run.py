@@ -22,6 +22,7 @@ from akf.contracts.limits import MAX_FILE_BYTES
 from akf.contracts.loader import Document, parse
 from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError, StorageError
 from akf.contracts.schemas import validate
+from akf.contracts.text import did_you_mean, show
 from akf.store import journal, layout, ledger
 from akf.store.collect import read_plain
 from akf.store.leftovers import remove
@@ -158,8 +159,22 @@ class Run:
             PreconditionError: there is none.
         """
         if not (is_id(candidate) and layout.candidate(self.path, candidate).is_file()):
-            message = f"the run has no Candidate {candidate!r}"
-            raise PreconditionError.of("AKF-P109", message, hint="submit it first: akf submit RUN FOLDER")
+            message = f"the run has no Candidate {show(candidate)}"
+            here = sorted(path.parent.name for path in (self.path / layout.ATTEMPTS).glob("*/candidate.json"))
+            meant = did_you_mean(candidate.rstrip("/").rsplit("/", 1)[-1], here)
+            hint = f"did you mean {meant}?" if meant else "submit it first: akf submit RUN FOLDER"
+            raise PreconditionError.of("AKF-P109", message, expected=here, found=candidate, hint=hint)
+
+    def need_open(self, candidate: str) -> None:
+        """Refuse an attempt that is decided: a Decision closes its evidence.
+
+        Raises:
+            PreconditionError: it is decided.
+        """
+        if layout.decision(self.path, candidate).exists():
+            message = f"{candidate!r} is decided; its evidence is closed"
+            hint = "preview with `akf judge --dry-run` before deciding; the same sources again: akf submit --retry"
+            raise PreconditionError.of("AKF-P114", message, hint=hint)
 
     def record(self, relative: str, value: dict[str, Any], signer: Signer | None) -> bytes:
         """Publish an artifact with its signature and its ledger line; the caller holds the lock.

@@ -96,6 +96,7 @@ def _empty(folder: Path) -> Path:
             "AKF-C110", message, file=str(folder), hint="name a new folder: akf demo --folder FOLDER"
         )
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")  # keys and secrets are in it
     return folder
 
 

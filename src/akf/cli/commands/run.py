@@ -47,7 +47,7 @@ def intake(run: Path, keys: Path | None) -> Result:
 
     results = step(run, folder_of_keys(keys))
     problems = [problem for entry in results for problem in entry["problems"]]
-    submissions = [{name: entry[name] for name in ("name", "candidate", "status")} for entry in results]
+    submissions = [{name: entry[name] for name in ("name", "candidate", "new", "status")} for entry in results]
     return Result(
         {"submissions": submissions, "problems": problems}, max((entry["status"] for entry in results), default=0)
     )

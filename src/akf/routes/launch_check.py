@@ -1,0 +1,92 @@
+"""The launch spec among a candidate's files: parsed, compared with the Task's ABI, and callable in the twin's place.
+
+Invariants:
+- The spec agrees with the Task operand by operand.
+- It is the one of the Task's deliberately wrong kernel, which the hit proof binds in the candidate's place.
+- Submission and building ask the same questions here, so that what is taken can be built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from akf.contracts.canonical import canonical_bytes
+from akf.contracts.loader import parse
+from akf.contracts.problems import InvalidError, PreconditionError
+from akf.routes.launch_spec import LaunchSpec, LaunchSpecError, check_against, parse_spec
+from akf.store.untrusted import TreeFile
+
+TWIN = "launch.json"
+
+
+def checked_launch(
+    files: Sequence[TreeFile], path: str, task: dict[str, Any], route: str, shown: str
+) -> tuple[LaunchSpec, dict[str, Any]]:
+    """The launch spec at `path` among `files`, and its JSON value.
+
+    Args:
+        files: the candidate's sources.
+        path: the spec's path among them.
+        task: the frozen Task.
+        route: the candidate's route.
+        shown: how problems name the file.
+
+    Raises:
+        InvalidError: it is missing or malformed, or disagrees with the Task or the twin.
+        PreconditionError: the Task has no wrong kernel for this route.
+    """
+    spec, value = _launch(files, path, task, shown)
+    _, wanted = _launch(perturbed(task, route), TWIN, task, "the Task's perturbed kernel")
+    differing = sorted(name for name in wanted.keys() | value.keys() if wanted.get(name) != value.get(name))
+    if differing:
+        name = differing[0]
+        message = f"the launch spec differs from that of the Task's perturbed kernel in {', '.join(differing)}"
+        hint = "it must be callable in the candidate's place: copy the perturbed kernel's launch.json unchanged"
+        raise InvalidError.of(
+            "AKF-M045",
+            message,
+            file=shown,
+            pointer=f"/{name}",
+            expected=wanted.get(name),
+            found=value.get(name),
+            hint=hint,
+        )
+    return spec, value
+
+
+def perturbed(task: dict[str, Any], route: str) -> list[TreeFile]:
+    """Files of the Task's deliberately wrong kernel for a route.
+
+    Raises:
+        PreconditionError: there is none.
+    """
+    kernel = next((each for each in task["perturbed"] if each["route"] == route), None)
+    if kernel is None or kernel["files"] is None:
+        message = f"the Task has no perturbed kernel for route {route}, so a hit could never be proved"
+        raise PreconditionError.of("AKF-P111", message)
+    return [TreeFile(each["path"], each["text"].encode(), False) for each in kernel["files"]]
+
+
+def _launch(
+    files: Sequence[TreeFile], path: str, task: dict[str, Any], shown: str
+) -> tuple[LaunchSpec, dict[str, Any]]:
+    data = next((file.data for file in files if file.path == path), None)
+    if data is None:
+        raise InvalidError.of("AKF-M041", f"{shown} is missing", file=shown)
+    value = parse(data, shown).value
+    abi = {
+        "operands": [
+            {**operand, "shape": [size["sym"] if isinstance(size, dict) else size for size in operand["shape"]]}
+            for operand in task["abi"]["operands"]
+        ],
+        "symbols": [dimension["sym"] for dimension in task["domain"]],
+        "attributes": [attribute["name"] for attribute in task["abi"].get("attributes", ())],
+    }
+    try:
+        spec = parse_spec(value)
+        check_against(spec, abi)
+    except LaunchSpecError as error:
+        raise InvalidError.of("AKF-M043", f"launch spec: {error.message}", file=shown, pointer=error.pointer) from error
+    canonical_bytes(value)
+    return spec, value
