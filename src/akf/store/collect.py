@@ -18,17 +18,30 @@ from akf.store import layout
 from akf.store.leftovers import is_temporary
 from akf.store.verify import signature_path
 
+_LOOKS = 8
 _SAMPLE_PARTS = 5  # attempts/ID/samples/GATE/FILE
 MAX_SAMPLES_BYTES = 1024 * 1024 * 1024
 
 
 def attempt_files(run: Path, candidate: str) -> dict[str, bytes]:
-    """Everything that is evidence for one attempt.
+    """Everything that is evidence for one attempt; a run that grows meanwhile is read again.
 
     Raises:
         IntegrityError: something in the attempt is no plain file.
         StorageError: a file cannot be read.
     """
+    for _ in range(_LOOKS):
+        files = _attempt_files(run, candidate)
+        if files.get(layout.LEDGER) == _ledger(run):
+            break
+    return files
+
+
+def _ledger(run: Path) -> bytes | None:
+    return read_plain(run, layout.LEDGER) if os.path.lexists(run / layout.LEDGER) else None
+
+
+def _attempt_files(run: Path, candidate: str) -> dict[str, bytes]:
     for folder in (layout.TASKS, layout.ATTEMPTS, f"{layout.ATTEMPTS}/{candidate}"):
         if (run / folder).is_symlink():
             raise IntegrityError.of("AKF-I221", f"{folder} is a symbolic link", file=folder)
