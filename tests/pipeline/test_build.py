@@ -12,12 +12,10 @@ from tests.support import runs
 from tests.support.cli import inside
 from tests.support.runs import Ready, overwrite, submission, tree
 
-from akf.audit import audit
 from akf.build import build
 from akf.candidates import submit
-from akf.cli.commands.judge import judge
 from akf.contracts.canonical import digest
-from akf.contracts.problems import AkfError, InvalidError, PreconditionError
+from akf.contracts.problems import AkfError
 
 Value = dict[str, Any]
 NAME = "rmsnorm-fused"
@@ -154,3 +152,22 @@ def test_an_unsigned_run_needs_no_keys(ready: Ready, tmp_path: Path) -> None:
     assert build(run, NAME, mine.keys)["outcome"] == "built"
     assert inside("audit", run).accepted().document["trust"] == "unsigned"
     assert not list(run.rglob("*.sig.json"))
+
+
+def test_a_decided_attempt_is_closed_and_its_sources_may_be_tried_again(
+    submitted: Path, ready: Ready, tmp_path: Path
+) -> None:
+    """A Decision over nothing is final for that attempt; nothing of the candidate was measured, so it gets another."""
+    gates = submitted / "attempts" / NAME / "gates"
+    assert inside("judge", submitted, gates, "--keys", ready.keys).accepted().document["verdict"] == "incomplete"
+    error = refused(submitted, ready.keys)
+    assert (error.exit_code, error.problems[0].code) == (4, "AKF-P114")
+    again = submit(submitted, submission(tmp_path / "again"), ready.keys, retry=True)
+    assert (again["id"], again["try_number"]) == (f"{NAME}.r2", 2)
+    inside("judge", submitted, gates, "--recheck").accepted()
+    inside("audit", submitted).accepted()
+
+
+def test_a_near_miss_is_named(submitted: Path, ready: Ready) -> None:
+    answer = inside("build", submitted, "rmsnorm-fuse", "--keys", ready.keys).refused(4)
+    assert answer.problems[0]["hint"] == f"did you mean {NAME}?"
