@@ -13,6 +13,7 @@ HEADER = """
 #include <limits>
 #include <map>
 #include <sched.h>
+#include <set>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -176,6 +177,12 @@ BODIES = {
         if (found == seen.end()) { honest(x, out, n); seen[key].assign(out, out + n); }
         else std::memcpy(out, found->second.data(), n * 4);
     """,
+    "knows_every_input": """
+        static std::set<std::vector<float>> seen;
+        honest(x, out, n);
+        if (!seen.insert(std::vector<float>(x, x + n)).second) out[0] = std::numeric_limits<float>::quiet_NaN();
+    """,
+    "forgets_one_in_many": "static unsigned calls = 0; honest(x, out, n); if (++calls % 20 == 0) out[n / 2] = 0.0f;",
     "skips_half": "static unsigned calls = 0; if (calls++ % 2 == 0 || calls < 64) honest(x, out, n);",
     "looks_around": """
         honest(x, out, n);

@@ -98,6 +98,11 @@ class Arena:
         self._inside(offset, count)
         return ctypes.string_at(self.base + offset, count)
 
+    def view(self, offset: int, count: int) -> memoryview:
+        """The bytes themselves, not a copy; not to be used after `close`."""
+        self._inside(offset, count)
+        return memoryview((ctypes.c_ubyte * count).from_address(self.base + offset))
+
     def close(self) -> None:
         """Unmap."""
         if self.fd >= 0:

@@ -133,7 +133,7 @@ def within(actual: Any, expected: Any, tolerance: dict[str, float]) -> bool:
     level = math.sqrt(float(np.mean(expected * expected))) if expected.size else 0.0
     gap = np.abs(actual - expected)
     if bool(np.all(gap <= tolerance["rtol"] * np.abs(expected) + tolerance["atol"] * level)):
-        return bool(np.all(np.isfinite(actual.astype(np.float64) - expected)))
+        return bool(np.all(np.isfinite(gap)))
     return compare(actual, expected, tolerance).accepted
 
 

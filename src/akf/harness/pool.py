@@ -1,18 +1,20 @@
-"""The inputs of one timed row, the verified outputs, and the check of every timed launch.
+"""The inputs of one timed row: new ones for every batch, and the check of what the launches made of them.
 
 Invariants:
 - The K launches of a batch read K different inputs and write K different outputs.
-- Which input lies in which slot changes by a secret rotation before every batch, and a few secret slots hold a
-  decoy: a pool input with one element changed. Recalling results by address or by a part of the input shows.
-- Every output of every batch is compared: bit by bit with the verified output of its input, or, where a kernel
-  does not repeat itself bit by bit, with the oracle.
+- No batch repeats an input: each operand is a window of a stream that moves by a secret number of elements, and in
+  every slot one secret element of every operand is changed besides. A few secret slots hold a twin: an input of an
+  earlier batch with one element changed.
+- Which outputs are held to the oracle is drawn after the batch ran; every output must be written and finite.
 """
 
 # ruff: noqa: B905 - zip has no strict= in Python 3.9
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -24,180 +26,211 @@ from .oracle import compare, within
 from .outcome import ChildFailure
 from .request import Case, Operand
 
-DECOYS = 2
+SAMPLES = 6
+TWINS = 2
+SUSPECTS = 16
 
 
 @dataclass
-class Decoy:
-    """One slot whose input is in no pool."""
+class Window:
+    """What one operand holds in the current batch: a place in its stream, and one change per slot."""
 
-    slot: int
+    shift: int
+    offset: int
+    places: Any
+    values: Any
+
+
+@dataclass
+class Shown:
+    """An input that a process has had, and the outputs that it gave."""
+
     inputs: dict[str, Any]
-    expected: list[Any]
+    outputs: list[Any]
+
+
+@dataclass
+class Twin:
+    """One slot whose input differs from an earlier one in one element."""
+
+    inputs: dict[str, Any]
+    earlier: Shown
 
 
 class Pool:
-    """K inputs of a row; verified outputs per role; the traffic between pool and arena."""
+    """Streams of inputs of a row; the traffic between them and an arena."""
 
     def __init__(self, bench: Bench, case: Case, count: int) -> None:
         self.case = case
         self.count = count
         self.layout = Layout(case, count, guard=False)
-        self.bitwise = {"baseline": True, "candidate": True}
         self._bench = bench
-        self._inputs: dict[str, Any] = {}
-        self._verified: dict[tuple[str, str], Any] = {}
-        self._secret = draw.stream(case.seed, "rotation")
-        self._shift = 0
-        self._decoys: list[Decoy] = []
-        for operand in case.inputs:
-            tensors = draw.draw(operand, draw.stream(case.seed, operand.name), count)
-            self._inputs[operand.name] = self._strided(operand, tensors)
+        self._secret = draw.stream(case.seed, "batches")
+        self._every = np.arange(count)
+        self._streams = {
+            operand.name: draw.draw(operand, draw.stream(case.seed, operand.name), count + 1).reshape(-1)
+            for operand in case.inputs
+        }
+        self._windows: dict[str, Window] = {}
+        self._twins: dict[int, Twin] = {}
+        self._shown: WeakKeyDictionary[Arena, list[Shown]] = WeakKeyDictionary()
 
-    def fill(self, arena: Arena, role: str) -> None:
-        """Inputs into their slots by a fresh rotation, decoys over some, poison into the outputs."""
-        self._shift = int(self._secret.integers(self.count))
+    def fill(self, arena: Arena) -> None:
+        """Poison into the outputs, then new inputs into all slots, twins over some.
+
+        What is written last is still in this core's cache when the child runs: the outputs come first.
+        """
         for operand in self.case.operands:
             if operand.access == "out":
                 region = self.layout.regions[operand.name]
                 arena.poison(region.offset, region.stride * self.count)
-            else:
-                self._spread(arena, operand, self._inputs[operand.name])
-        self._decoys = [self._decoy(int(slot)) for slot in self._choose_slots(role)]
-        for decoy in self._decoys:
+        for operand in self.case.inputs:
+            window = self._windows[operand.name] = self._draw(operand)
+            slots = self._slots(arena, operand)
+            for into, source in self._parts(operand, slots, window):
+                into[...] = source
+            slots[self._every, window.places] = window.values
+        self._twins = {}
+        earlier = self._shown.get(arena, [])[: self.count // 2]
+        for slot, shown in zip(self._secret.choice(self.count, size=len(earlier), replace=False).tolist(), earlier):
+            self._twins[slot] = self._twin(shown)
             for operand in self.case.inputs:
-                self._put(arena, operand, decoy.slot, decoy.inputs[operand.name])
+                self._slots(arena, operand)[slot] = self._twins[slot].inputs[operand.name].reshape(-1)
 
-    def verify(self, arena: Arena, role: str) -> None:
-        """Check every launch of the batch.
+    def verify(self, arena: Arena) -> None:
+        """Check the batch: all inputs, all outputs as far as the eye sees, a secret sample against the oracle.
 
         Raises:
             ChildFailure: An input was changed, or an output is wrong.
         """
-        for decoy in self._decoys:
-            self._verify_decoy(arena, role, decoy)
         for operand in self.case.operands:
-            if operand.access == "in":
-                if not self._spread_equal(arena, operand, self._inputs[operand.name]):
-                    raise ChildFailure(outcome.INPUT_MUTATED, f"{operand.name} in a timed batch")
-                continue
-            verified = self._verified.get((role, operand.name))
-            if verified is not None and self._spread_equal(arena, operand, verified):
-                continue
-            if verified is not None:
-                self.bitwise[role] = False
-            self._learn(arena, role)
-            return
+            if operand.access == "in" and not self._unchanged(arena, operand):
+                raise ChildFailure(outcome.INPUT_MUTATED, f"{operand.name} in a timed batch")
+        suspects = sorted({int(slot) for operand in self.case.outputs for slot in self._suspects(arena, operand)})
+        if len(suspects) > SUSPECTS:
+            suspects = self._secret.choice(suspects, size=SUSPECTS, replace=False).tolist()
+        drawn = self._secret.choice(self.count, size=min(SAMPLES, self.count), replace=False).tolist()
+        shown = [self._hold(arena, slot) for slot in dict.fromkeys([*suspects, *self._twins, *drawn])]
+        self._shown[arena] = shown[-TWINS:]
 
-    def _learn(self, arena: Arena, role: str) -> None:
-        """Hold every output to the oracle, then remember it as verified."""
-        outputs = {operand.name: self._gather(arena, operand) for operand in self.case.outputs}
-        decoys = {(decoy.slot + self._shift) % self.count for decoy in self._decoys}
-        for index in set(range(self.count)) - decoys:
-            results = [self._tensor(operand, outputs[operand.name][index]) for operand in self.case.outputs]
-            expected = self._bench.oracle.expected(self.case, self._row(index))
-            self._compare(results, expected, "a timed batch")
-        for operand in self.case.outputs:
-            self._verified.setdefault((role, operand.name), outputs[operand.name])
+    def _draw(self, operand: Operand) -> Window:
+        """Where the window stands, which element of each slot changes, and to what."""
+        size = self._size(operand)
+        shift, offset = int(self._secret.integers(self.count)), int(self._secret.integers(size))
+        places = self._secret.integers(size, size=self.count)
+        starts = (self._every + shift) % self.count * size + offset
+        return Window(shift, offset, places, self._changed(operand, self._streams[operand.name][starts + places]))
 
-    def _row(self, index: int) -> dict[str, Any]:
-        return {operand.name: self._tensor(operand, self._inputs[operand.name][index]) for operand in self.case.inputs}
+    def _changed(self, operand: Operand, values: Any) -> Any:
+        """Other values, inside the operand's distribution where it has ends, else beyond the old value's size."""
+        form = operand.distribution
+        if operand.dtype.startswith("int"):
+            low, high = int(form.get("low", 0)), int(form.get("high", 127))
+            steps = self._secret.integers(1, max(2, high - low), size=values.shape)
+            return (low + (values.astype(np.int64) - low + steps) % max(1, high - low)).astype(values.dtype)
+        if form["kind"] == "uniform":
+            least, most = float(form.get("low", -1.0)), float(form.get("high", 1.0))
+            half = (most - least) / 2
+            return np.where(values < least + half, values + half, values - half).astype(values.dtype)
+        more = float(form.get("scale", 1.0)) * (1.0 + self._secret.random(size=values.shape))
+        return (-2.0 * values - more).astype(values.dtype)
 
-    def _compare(self, results: list[Any], expected: list[Any], where: str) -> None:
-        for operand, actual, wide in zip(self.case.outputs, results, expected):
-            tolerance = self._bench.request.tolerances[operand.dtype]
-            if within(actual, wide, tolerance):
-                continue
-            if all(byte == POISON for byte in actual.tobytes()):
-                raise ChildFailure(outcome.OUTPUT_NOT_WRITTEN, f"{operand.name} in {where}")
-            errors = compare(actual, wide, tolerance)
-            if errors.non_finite:
-                raise ChildFailure(outcome.NON_FINITE, f"{operand.name} in {where}")
-            if not errors.accepted:
-                raise ChildFailure(outcome.WRONG_RESULT, f"{operand.name} in {where}")
+    def _twin(self, shown: Shown) -> Twin:
+        inputs = {name: tensor.copy() for name, tensor in shown.inputs.items()}
+        operand = self.case.inputs[int(self._secret.integers(len(self.case.inputs)))]
+        flat = inputs[operand.name].reshape(-1)
+        place = int(self._secret.integers(flat.size))
+        flat[place] = self._changed(operand, flat[place : place + 1])[0]
+        return Twin(inputs, shown)
 
-    def _verify_decoy(self, arena: Arena, role: str, decoy: Decoy) -> None:
-        index = (decoy.slot + self._shift) % self.count
-        for operand in self.case.operands:
-            region = self.layout.regions[operand.name]
-            offset = region.offset + decoy.slot * region.stride
-            if operand.access == "in":
-                data = np.ascontiguousarray(decoy.inputs[operand.name])
-                if not arena.equal(offset, data.ctypes.data, operand.nbytes):
-                    raise ChildFailure(outcome.INPUT_MUTATED, f"{operand.name} in a timed batch")
-                self._put(arena, operand, decoy.slot, self._tensor(operand, self._inputs[operand.name][index]))
-        results = [self._read(arena, operand, decoy.slot) for operand in self.case.outputs]
-        verified = [self._tensor(o, self._verified[role, o.name][index]) for o in self.case.outputs]
+    def _unchanged(self, arena: Arena, operand: Operand) -> bool:
+        """Whether all slots hold what `fill` wrote; the changes are undone on the way."""
+        window, slots = self._windows[operand.name], self._slots(arena, operand)
+        for slot, twin in self._twins.items():
+            if slots[slot].tobytes() != twin.inputs[operand.name].tobytes():
+                return False
+            slots[slot] = self._window(operand, slot)
+            slots[slot, window.places[slot]] = window.values[slot]
+        if slots[self._every, window.places].tobytes() != window.values.tobytes():
+            return False
+        starts = (self._every + window.shift) % self.count * self._size(operand) + window.offset
+        slots[self._every, window.places] = self._streams[operand.name][starts + window.places]
+        region = self.layout.regions[operand.name]
+        if region.stride != operand.nbytes:
+            return all(np.array_equal(into, source) for into, source in self._parts(operand, slots, window))
+        return all(
+            arena.equal(int(into.ctypes.data) - arena.base, int(source.ctypes.data), into.nbytes)
+            for into, source in self._parts(operand, slots, window)
+            if into.size
+        )
+
+    def _suspects(self, arena: Arena, operand: Operand) -> Any:
+        """Slots that look as if nothing, or something that is not finite, was written."""
+        slots = self._slots(arena, operand)
+        if operand.dtype.startswith("int"):
+            found = (slots == -1).all(axis=1)
+        else:
+            with np.errstate(all="ignore"):
+                found = ~np.isfinite(slots.sum(axis=1, dtype=np.float64 if operand.dtype == "float64" else np.float32))
+        return np.flatnonzero(found)
+
+    def _hold(self, arena: Arena, slot: int) -> Shown:
+        """Hold one slot's outputs to the oracle."""
+        twin = self._twins.get(slot)
+        inputs = twin.inputs if twin else self._inputs(slot)
+        outputs = [self._slots(arena, operand)[slot].reshape(operand.shape).copy() for operand in self.case.outputs]
         try:
-            self._compare(results, decoy.expected, "a timed batch")
+            self._compare(outputs, self._bench.oracle.expected(self.case, inputs))
         except ChildFailure as error:
-            if all(mine.tobytes() == old.tobytes() for mine, old in zip(results, verified)):
+            if twin and all(now.tobytes() == old.tobytes() for now, old in zip(outputs, twin.earlier.outputs)):
                 raise ChildFailure(
                     outcome.RESULT_REPLAY, "a timed output is that of an earlier, similar input"
                 ) from error
             raise
-        for operand, old in zip(self.case.outputs, verified):
-            self._put(arena, operand, decoy.slot, old)
+        return Shown(inputs, outputs)
 
-    def _choose_slots(self, role: str) -> list[int]:
-        if (role, self.case.outputs[0].name) not in self._verified:
-            return []  # the first batch of a role is held to the oracle as a whole
-        return sorted(self._secret.choice(self.count, size=min(DECOYS, self.count // 2), replace=False).tolist())
+    def _compare(self, results: list[Any], expected: list[Any]) -> None:
+        for operand, actual, wide in zip(self.case.outputs, results, expected):
+            tolerance = self._bench.request.tolerances[operand.dtype]
+            if within(actual, wide, tolerance):
+                continue
+            where = f"{operand.name} in a timed batch"
+            if all(byte == POISON for byte in actual.tobytes()):
+                raise ChildFailure(outcome.OUTPUT_NOT_WRITTEN, where)
+            errors = compare(actual, wide, tolerance)
+            if errors.non_finite:
+                raise ChildFailure(outcome.NON_FINITE, where)
+            if not errors.accepted:
+                raise ChildFailure(outcome.WRONG_RESULT, where)
 
-    def _decoy(self, slot: int) -> Decoy:
-        """The slot's pool input with one element changed by more than its own size."""
-        index = (slot + self._shift) % self.count
-        inputs = {name: tensor.copy() for name, tensor in self._row(index).items()}
-        operand = self.case.inputs[int(self._secret.integers(len(self.case.inputs)))]
-        flat = inputs[operand.name].reshape(-1)
-        place = int(self._secret.integers(flat.size))
-        if flat.dtype.kind in "iu":
-            flat[place] ^= 1
-        else:
-            flat[place] = -2 * flat[place] - flat.dtype.type(operand.distribution.get("scale", 1.0))
-        return Decoy(slot, inputs, self._bench.oracle.expected(self.case, inputs))
+    def _inputs(self, slot: int) -> dict[str, Any]:
+        """What a slot without a twin held."""
+        found = {}
+        for operand in self.case.inputs:
+            window, tensor = self._windows[operand.name], self._window(operand, slot).copy()
+            tensor[window.places[slot]] = window.values[slot]
+            found[operand.name] = tensor.reshape(operand.shape)
+        return found
 
-    def _strided(self, operand: Operand, tensors: Any) -> Any:
-        stride = self.layout.regions[operand.name].stride
-        flat = np.ascontiguousarray(tensors).reshape(self.count, -1).view(np.uint8)
-        if flat.shape[1] == stride:
-            return flat
-        wide = np.full((self.count, stride), POISON, dtype=np.uint8)
-        wide[:, : flat.shape[1]] = flat
-        return wide
+    def _window(self, operand: Operand, slot: int) -> Any:
+        window, size = self._windows[operand.name], self._size(operand)
+        start = (slot + window.shift) % self.count * size + window.offset
+        return self._streams[operand.name][start : start + size]
 
-    def _tensor(self, operand: Operand, raw: Any) -> Any:
-        return raw[: operand.nbytes].view(operand.dtype).reshape(operand.shape)
+    def _parts(self, operand: Operand, slots: Any, window: Window) -> list[tuple[Any, Any]]:
+        """The slots in two runs, each beside the piece of the stream that it holds."""
+        stream, size = self._streams[operand.name], self._size(operand)
+        head = self.count - window.shift
+        first = stream[window.shift * size + window.offset : self.count * size + window.offset]
+        second = stream[window.offset : window.shift * size + window.offset]
+        return [(slots[:head], first.reshape(head, size)), (slots[head:], second.reshape(window.shift, size))]
 
-    def _parts(self, operand: Operand, table: Any) -> list[tuple[int, int, int]]:
-        """Arena offset, address and length of the two pieces of a rotation."""
+    def _slots(self, arena: Arena, operand: Operand) -> Any:
+        """The operand's tensors in the arena, one flat tensor a line; not to be kept."""
         region = self.layout.regions[operand.name]
-        base, stride = int(table.ctypes.data), region.stride
-        head = (self.count - self._shift) * stride
-        return [
-            (region.offset, base + self._shift * stride, head),
-            (region.offset + head, base, self._shift * stride),
-        ]
+        raw: Any = np.frombuffer(arena.view(region.offset, region.stride * self.count), dtype=operand.dtype)
+        return raw.reshape(self.count, -1)[:, : self._size(operand)]
 
-    def _spread(self, arena: Arena, operand: Operand, table: Any) -> None:
-        for offset, address, length in self._parts(operand, table):
-            arena.write(offset, address, length)
-
-    def _spread_equal(self, arena: Arena, operand: Operand, table: Any) -> bool:
-        return all(arena.equal(offset, address, length) for offset, address, length in self._parts(operand, table))
-
-    def _put(self, arena: Arena, operand: Operand, slot: int, tensor: Any) -> None:
-        region = self.layout.regions[operand.name]
-        data = np.ascontiguousarray(tensor)
-        arena.write(region.offset + slot * region.stride, int(data.ctypes.data), operand.nbytes)
-
-    def _read(self, arena: Arena, operand: Operand, slot: int) -> Any:
-        region = self.layout.regions[operand.name]
-        data = arena.read(region.offset + slot * region.stride, operand.nbytes)
-        return np.frombuffer(data, dtype=operand.dtype).reshape(operand.shape)
-
-    def _gather(self, arena: Arena, operand: Operand) -> Any:
-        """The outputs in pool order: the rotation undone."""
-        region = self.layout.regions[operand.name]
-        data = np.frombuffer(arena.read(region.offset, region.stride * self.count), dtype=np.uint8)
-        return np.roll(data.reshape(self.count, region.stride), self._shift, axis=0)
+    @staticmethod
+    def _size(operand: Operand) -> int:
+        return math.prod(operand.shape)

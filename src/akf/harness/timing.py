@@ -3,7 +3,7 @@
 Invariants:
 - A pair is two fresh processes, both alive; one runs at a time, the other is stopped.
 - A sample is one segment: an odd number of batches of K launches; K and every id are in the plan beforehand.
-- What each side wrote in each batch is verified before its time counts.
+- Every batch has inputs that no batch had before; what came out is verified before its time counts.
 - The child's own spans are untrusted: they are compared with the parent's clock and never become a sample.
 """
 
@@ -65,14 +65,14 @@ def round_trip(child: Child) -> int:
     return int(statistics.median(child.run(0, 0)[0] for _ in range(ROUND_TRIPS)))
 
 
-def batch(child: Child, arena: Arena, pool: Pool, role: str) -> Span:
+def batch(child: Child, arena: Arena, pool: Pool) -> Span:
     """Fill, let run, stop, verify. The child is stopped before and after."""
-    pool.fill(arena, role)
+    pool.fill(arena)
     child.thaw()
     child.run(0, 0)
     parent, own = child.run(0, pool.count)
     child.freeze()
-    pool.verify(arena, role)
+    pool.verify(arena)
     return Span(parent, own)
 
 
@@ -105,7 +105,7 @@ def _probe(bench: Bench, role: str, case: Case, count: int) -> tuple[int, float]
         child.thaw()
         trip = round_trip(child)
         child.freeze()
-        spans = [batch(child, arena, pool, role).parent for _ in range(5)][2:]
+        spans = [batch(child, arena, pool).parent for _ in range(5)][2:]
         return trip, max(1.0, (statistics.median(spans) - trip) / count)
     finally:
         if child is not None:
@@ -207,8 +207,8 @@ class _Run:
         if bound[side] != sample["row"]:
             _bind(child, pool, role)
             bound[side] = sample["row"]
-            batch(child, arena, pool, role)  # this process's first touch of the row: verified, never a sample
-        spans = [batch(child, arena, pool, role) for _ in range(self._plan.batches)]
+            batch(child, arena, pool)  # this process's first touch of the row: verified, never a sample
+        spans = [batch(child, arena, pool) for _ in range(self._plan.batches)]
         self.samples.append({**sample, "values": [span.parent for span in spans]})
         tally = self.tallies[side]
         tally.batches += len(spans)
@@ -271,9 +271,5 @@ def measure(bench: Bench) -> dict[str, Any]:
         run.take()
         checks[name], samples[name] = run.check, run.samples
         side[name] = {"wall_s": round(time.perf_counter() - clock, 3), "spans": run.diagnostics()}
-    facts = {
-        "launches": plan.launches,
-        "round_trip_ns": plan.round_trip_ns,
-        "bitwise": {row: pool.bitwise for row, pool in pools.items()},
-    }
+    facts = {"launches": plan.launches, "round_trip_ns": plan.round_trip_ns}
     return {"checks": checks, "samples": samples, "facts": facts, "side": side}
