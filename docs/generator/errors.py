@@ -15,7 +15,8 @@ def errors() -> str:
         "# Codes", "",
         written("the catalogue, `src/akf/contracts/catalogue/*.toml`"), "",
         "A **problem code** (`AKF-S012`) stands in every refusal. A **reason code** (`NO_LOCAL_GAIN`) stands in a",
-        "check or in a Decision. Codes are stable. `akf explain CODE` prints what stands here.", "",
+        "check or in a Decision. Codes are stable. `akf explain CODE` prints what stands here, also of a",
+        "[verdict](#verdicts).", "",
         "The letter of a problem code names its family:", "",
         *table(("letter", "family", "codes"), [
             (f"`{letter}`", family, str(sum(entry.code.startswith(f"AKF-{letter}") for entry in refusals)))
@@ -32,6 +33,8 @@ def errors() -> str:
         if entry.is_reason:
             lines += [f"### {entry.code}", "", f"**{plain(entry.title)}.** {plain(entry.rule)}", ""]
             lines += [f"Why: {plain(entry.why)}", ""]
+    rows = [(f"`{entry.code}`", entry.rule, entry.why) for entry in map(codes.find, codes.verdicts()) if entry]
+    lines += ["## Verdicts", "", *table(("verdict", "given when", "why"), rows), ""]
     return page(lines)
 
 

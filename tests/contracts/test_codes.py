@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -11,6 +12,7 @@ from akf.cli.main import INTERRUPTED
 from akf.contracts import codes, problems
 from akf.contracts.canonical import parse_canonical
 from akf.contracts.loader import parse
+from akf.contracts.models.decision import Verdict
 from akf.contracts.problems import AkfError, IntegrityError, InvalidError
 
 FILES = sorted(codes._FOLDER.glob("*.toml"))
@@ -29,14 +31,15 @@ def tables(path: Path) -> dict[str, dict[str, object]]:
 def test_a_code_is_defined_once() -> None:
     seen = Counter(code for path in FILES for code in tables(path))
     assert [code for code, times in seen.items() if times > 1] == []
-    assert sorted(seen) == sorted(codes.all_codes())
+    assert sorted(seen) == sorted([*codes.all_codes(), *codes.verdicts()])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_entries_are_whole(path: Path) -> None:
     for code, fields in tables(path).items():
         is_problem = PROBLEM.match(code) is not None
-        assert is_problem or REASON.match(code), f"{path.name}: {code} is neither a problem code nor a reason code"
+        known = is_problem or REASON.match(code) or (path.stem == "verdicts" and code in get_args(Verdict))
+        assert known, f"{path.name}: {code} is neither a problem code nor a reason code nor a verdict"
         wanted = codes.PROBLEM_FIELDS if is_problem else codes.REASON_FIELDS
         assert sorted(fields) == sorted(wanted), f"{path.name}: {code}"
         assert is_problem is False or fields["exit"] in STATUSES, f"{path.name}: {code}"
@@ -106,6 +109,34 @@ def test_explain() -> None:
     assert reason.is_reason
     assert list(reason.to_json()) == ["code", "title", "rule", "why"]
     assert codes.explain("AKF-S999") is None
+
+
+def test_every_verdict_is_explained() -> None:
+    assert sorted(codes.verdicts()) == sorted(get_args(Verdict))
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("AKF-M043", "AKF-M043"),
+        ("akf_m043", "AKF-M043"),
+        ("Akf m043", "AKF-M043"),
+        ("no-local-gain", "NO_LOCAL_GAIN"),
+        ("No Local_Gain", "NO_LOCAL_GAIN"),
+        ("Promotable", "promotable"),
+        ("INCOMPARABLE", "INCOMPARABLE"),
+        ("incomparable", "incomparable"),
+        ("Incomparable", "incomparable"),
+        ("blocked", "blocked"),
+        ("AKF-M43", None),
+        ("", None),
+        ("___", None),
+        ("portable", None),
+    ],
+)
+def test_any_spelling_finds_the_entry(word: str, meant: str | None) -> None:
+    found = codes.find(word)
+    assert (found.code if found else None) == meant
 
 
 def test_codes_are_listed_problems_first() -> None:

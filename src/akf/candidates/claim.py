@@ -2,7 +2,7 @@
 
 Invariants:
 - One main hypothesis: one active bound, a metric that this bound moves, one direction, one range, one falsifier.
-- The `binary` ABI names its launch spec among the sources.
+- The `binary` ABI names its launch spec among the sources; where the sources are not known, that is left open.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from akf.contracts.ids import candidate_id_problem
 from akf.contracts.loader import Document
 from akf.contracts.problems import Problem
 from akf.contracts.rules.finding import at
+from akf.contracts.text import did_you_mean, printable
 
 # What a hypothesis about each active bound may be measured by (the Campaign's own KPIs besides).
 METRICS = {
@@ -21,12 +22,12 @@ METRICS = {
 }
 
 
-def claim_problems(document: Document, sources: list[str]) -> list[Problem]:
+def claim_problems(document: Document, sources: list[str] | None) -> list[Problem]:
     """Problems of one manifest.
 
     Args:
         document: the manifest, valid by its schema.
-        sources: paths of the source files, relative to `src/`.
+        sources: paths of the source files, relative to `src/`; None when nobody has looked.
     """
     claim = document.value
     hypothesis = claim["hypothesis"]
@@ -36,9 +37,8 @@ def claim_problems(document: Document, sources: list[str]) -> list[Problem]:
     allowed = METRICS[hypothesis["active_bound"]]
     if hypothesis["metric"] not in allowed:
         message = f"the bound {hypothesis['active_bound']} is not observed by {hypothesis['metric']!r}"
-        found.append(
-            at(document, "/hypothesis/metric", "AKF-M040", message, expected=list(allowed), found=hypothesis["metric"])
-        )
+        more = {"expected": list(allowed), "found": hypothesis["metric"], "hint": f"one of {', '.join(allowed)}"}
+        found.append(at(document, "/hypothesis/metric", "AKF-M040", message, **more))
     if hypothesis["size_low_ratio"] > hypothesis["size_high_ratio"]:
         message = "the smallest expected change exceeds the largest"
         found.append(at(document, "/hypothesis/size_low_ratio", "AKF-M044", message))
@@ -46,12 +46,22 @@ def claim_problems(document: Document, sources: list[str]) -> list[Problem]:
     if claim["abi"] == "binary" and launch is None:
         message = "the binary ABI needs a launch spec"
         found.append(at(document, "", "AKF-M041", message, hint='add "launch": "launch.json" and the file under src/'))
-    if launch is not None and launch not in sources:
+    if launch is not None and sources is not None and launch not in sources:
         message = f"the launch spec {launch!r} is not among the sources"
-        found.append(at(document, "/launch", "AKF-M041", message, expected=sources, found=launch))
+        hint = _meant(launch, sources)
+        found.append(at(document, "/launch", "AKF-M041", message, expected=sources, found=launch, hint=hint))
     for symbol, (low, high) in (claim.get("domain") or {}).items():
         if low > high:
             found.append(
                 at(document, f"/domain/{symbol}", "AKF-M042", f"{symbol}: smallest {low} exceeds largest {high}")
             )
     return found
+
+
+def _meant(launch: str, sources: list[str]) -> str:
+    """Which of the sources was probably meant: another folder, or a slip."""
+    name = launch.rsplit("/", 1)[-1]
+    same = [source for source in sources if source.rsplit("/", 1)[-1] == name]
+    near = min(same, key=len) if same else did_you_mean(launch, sources)
+    question = f"did you mean {printable(near)}?" if near else "the file is not there"
+    return f"paths are relative to src/; {question}"

@@ -4,7 +4,7 @@ Invariants:
 1. Each `catalogue/*.toml` is one area, a table a code; all files are merged, and a code is defined once (held
    by a test).
 2. A problem code (`AKF-S012`) says title, rule, why, a failing and a passing example, and the exit status; a
-   reason code (`RESULT_REPLAY`) says title, rule and why.
+   reason code (`RESULT_REPLAY`) and a verdict (`promotable`) say title, rule and why.
 3. Nothing is read until somebody asks.
 """
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).parent / "catalogue"
 _NEAR = re.compile(r"(?:AKF[-_ ]?)?([A-Z])([0-9O]{1,3})")
 _LONGEST = 64
+_VERDICTS = "verdicts"
 PROBLEM_FIELDS = ("title", "rule", "why", "failing", "passing", "exit")
 REASON_FIELDS = ("title", "rule", "why")
 FAMILIES = {
@@ -42,7 +43,7 @@ FAMILIES = {
 
 
 class Entry:
-    """What one code means; `failing`, `passing` and `exit` are None for reason codes."""
+    """What one code or verdict means; `failing`, `passing` and `exit` are None but for problem codes."""
 
     __slots__ = ("area", "code", "exit", "failing", "passing", "rule", "title", "why")
 
@@ -61,7 +62,7 @@ class Entry:
 
     @property
     def is_reason(self) -> bool:
-        """Say whether this is the code of a check or a verdict, not of a refusal."""
+        """Say whether this is the code of a check, or a verdict; not the code of a refusal."""
         return not self.code.startswith("AKF-")
 
     def to_json(self) -> dict[str, Any]:
@@ -83,9 +84,27 @@ def explain(code: str) -> Entry | None:
     return _entries().get(code)
 
 
+def find(word: str) -> Entry | None:
+    """Return what is meant by a code or a verdict in any case, with `-`, `_` or spaces between its parts.
+
+    `INCOMPARABLE` is a reason code, `incomparable` a verdict; in any other spelling the verdict is meant.
+    """
+    exact = explain(word)
+    if exact is not None:
+        return exact
+    entries = sorted(_entries().values(), key=lambda entry: entry.area != _VERDICTS)
+    return next((entry for entry in entries if _folded(entry.code) == _folded(word)), None)
+
+
 def all_codes() -> list[str]:
     """Return every code, problem codes first, each list sorted."""
-    return sorted(_entries(), key=lambda code: (not code.startswith("AKF-"), code))
+    found = (code for code, entry in _entries().items() if entry.area != _VERDICTS)
+    return sorted(found, key=lambda code: (not code.startswith("AKF-"), code))
+
+
+def verdicts() -> list[str]:
+    """Return the verdicts, as the catalogue orders them."""
+    return [code for code, entry in _entries().items() if entry.area == _VERDICTS]
 
 
 def nearest(code: str) -> str | None:
@@ -95,6 +114,10 @@ def nearest(code: str) -> str | None:
     if match:
         word = f"AKF-{match[1]}{match[2].replace('O', '0'):0>3}"
     return did_you_mean(word[:_LONGEST], _entries())
+
+
+def _folded(word: str) -> str:
+    return "_".join(word.casefold().replace("-", " ").replace("_", " ").split())
 
 
 @cache

@@ -22,6 +22,9 @@ _KINDS = {
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
 }
+_MEANT = ("suite.json", "task.json", "candidate.json", "trust.json")
+"""What is probably meant by a folder that holds it."""
+_LISTED = 1_000
 _SENSELESS = {
     errno.ENOENT: ("AKF-F001", "the file does not exist"),
     errno.ENOTDIR: ("AKF-F001", "the file does not exist: a part of its path is not a directory"),
@@ -85,6 +88,7 @@ def _only_regular(name: str, mode: int) -> None:
             file=name,
             expected="a regular file",
             found=kind,
+            hint=_in_folder(name) if stat.S_ISDIR(mode) else None,
         )
 
 
@@ -106,7 +110,44 @@ def refusal(name: str, error: OSError | ValueError) -> InvalidError | StorageErr
         return InvalidError.of("AKF-F007", "the path cannot be used: it holds a NUL or cannot be encoded", file=name)
     if error.errno in _SENSELESS:
         code, message = _SENSELESS[error.errno]
-        return InvalidError.of(code, message, file=name)
+        return InvalidError.of(code, message, file=name, hint=_missing(name) if code == "AKF-F001" else None)
     if error.errno in {errno.EACCES, errno.EPERM}:
         return StorageError.of("AKF-F004", "the file may not be read", file=name, hint="check its permissions")
     return StorageError.of("AKF-F005", f"reading failed: {error.strerror or error.errno}", file=name)
+
+
+def _in_folder(folder: str) -> str | None:
+    """Return the file that was probably meant by its folder."""
+    from akf.contracts.text import printable  # noqa: PLC0415 - only on trouble
+
+    path = next((path for path in (os.path.join(folder, name) for name in _MEANT) if os.path.isfile(path)), None)  # noqa: PTH113, PTH118 - no pathlib at start
+    return f"did you mean {printable(path)}?" if path is not None else None
+
+
+def _missing(name: str) -> str:
+    """Return how far the path of a file that does not exist leads."""
+    from akf.contracts.text import did_you_mean, printable  # noqa: PLC0415 - only on trouble
+
+    if os.path.islink(name):  # noqa: PTH114 - no pathlib at start
+        return "it is a symbolic link to a file that does not exist"
+    missing, folder = name, os.path.dirname(name)  # noqa: PTH120
+    while folder and not os.path.isdir(folder) and os.path.dirname(folder) != folder:  # noqa: PTH112, PTH120
+        missing, folder = folder, os.path.dirname(folder)  # noqa: PTH120
+    if missing != name:
+        what = "is no folder" if os.path.lexists(missing) else "does not exist"
+        last = printable(folder) if folder else "the current one"
+        return f"{printable(missing)} {what}; the last folder of its path that exists is {last}"
+    near = did_you_mean(os.path.basename(name), _names(folder or os.curdir))  # noqa: PTH119
+    if near is not None:
+        return f"did you mean {printable(os.path.join(folder, near))}?"  # noqa: PTH118
+    place = f"the folder {printable(folder)}" if folder else "the current folder"
+    return f"{place} holds no {printable(os.path.basename(name)) or 'such file'}"  # noqa: PTH119
+
+
+def _names(folder: str) -> list[str]:
+    """Return what a folder holds, of a large one only a part."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for _, entry in zip(range(_LISTED), entries, strict=False)]
+    except OSError:
+        return []

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator
 
 _SUFFIX = ".schema.json"
+_LAUNCH_SPEC = frozenset({"abi", "symbol", "args"})  # it has no schema of its own
+_OTHER_COMMAND = {
+    ("Campaign", "OptimizationSuite"): "akf validate-campaign checks a Campaign",
+    ("OptimizationSuite", "Campaign"): "akf validate-suite checks a Suite; its Campaigns are what required_arms names",
+}
 
 
 @cache
@@ -112,16 +117,21 @@ def _header(document: Document, wanted: str | None) -> Problem | None:
         if wanted is not None:
             return None  # the schema says that it is missing, and what else is
         text = 'the field "kind" is missing'
-        return document.problem("AKF-S020", text, "/kind", expected=list(kinds()), hint="name what this file is")
+        looks = value.keys() >= _LAUNCH_SPEC
+        hint = "a launch spec names no kind: check it with --kind LaunchSpec" if looks else "name what this file is"
+        return document.problem("AKF-S020", text, "/kind", expected=list(kinds()), hint=hint)
     kind = value["kind"]
     if not isinstance(kind, str) or kind not in kinds():
         text = f"there is no artifact of kind {show(kind)}"
-        hint = _near(kind) if isinstance(kind, str) else None
+        near = _near(kind) if isinstance(kind, str) else None
         found = kind if isinstance(kind, str) else None
-        return document.problem("AKF-S020", text, "/kind", expected=list(kinds()), found=found, hint=hint)
+        return document.problem("AKF-S020", text, "/kind", expected=list(kinds()), found=found, hint=near)
     if wanted is not None and kind != wanted:
-        text = f"this is a {kind}, but a {wanted} is expected"
-        return document.problem("AKF-S020", text, "/kind", expected=wanted, found=kind)
+        from akf.contracts.wording import article  # noqa: PLC0415 - only on trouble
+
+        text = f"this is {article(kind)}, but {article(wanted)} is expected"
+        other = _OTHER_COMMAND.get((kind, wanted))
+        return document.problem("AKF-S020", text, "/kind", expected=wanted, found=kind, hint=other)
     version = value.get("schema_version")
     known = versions(kind)
     if isinstance(version, int) and not isinstance(version, bool) and version not in known:

@@ -43,10 +43,10 @@ def type_of(value: Any) -> str:
 
 
 def article(name: str) -> str:
-    """Return a type's name with its article."""
+    """Return the name of a type or a kind with its article."""
     if name == "null":
         return name
-    return f"an {name}" if name[0] in "aio" else f"a {name}"
+    return f"an {name}" if name[:1].lower() in {"a", "e", "i", "o"} else f"a {name}"
 
 
 def is_number(text: str) -> bool:

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from akf.contracts.scanner import pointer_to
+from akf.contracts.text import did_you_mean, show
 from akf.routes.expressions import Expression, ExpressionError, Symbol, evaluate, normal, parse, symbols
 
 ITEM_BYTES = {
@@ -82,12 +84,15 @@ class LaunchSpec:
         return tuple(arg for arg in self.args if arg.kind == "scalar")
 
 
-def _object(value: Any, allowed: frozenset[str], required: Iterable[str], pointer: str) -> dict[str, Any]:
+def _object(value: Any, allowed: frozenset[str], required: Iterable[str], pointer: str, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise LaunchSpecError(pointer, "must be an object")
     for name in value:
         if name not in allowed:
-            raise LaunchSpecError(f"{pointer}/{name}", "is not a field of a launch spec")
+            near = did_you_mean(name, allowed)
+            question = f"; did you mean {near}?" if near else f"; its fields are {', '.join(sorted(allowed))}"
+            message = f"{show(name)} is not a field of {what}{question}"
+            raise LaunchSpecError(f"{pointer}{pointer_to([name])}", message)
     for name in required:
         if name not in value:
             raise LaunchSpecError(pointer, f"the field {name!r} is missing")
@@ -128,7 +133,7 @@ def _arg(value: Any, pointer: str) -> Arg:
         raise LaunchSpecError(pointer, "must be an object")
     kind = _word(value.get("kind"), _ARG_FIELDS, f"{pointer}/kind")
     optional = {"strides"}
-    body = _object(value, _ARG_FIELDS[kind], _ARG_FIELDS[kind] - optional, pointer)
+    body = _object(value, _ARG_FIELDS[kind], sorted(_ARG_FIELDS[kind] - optional), pointer, f"a {kind} argument")
     name = _identifier(body["name"], f"{pointer}/name")
     if kind == "stream":
         return Arg(name, kind)
@@ -158,7 +163,7 @@ def parse_spec(value: Any) -> LaunchSpec:
     Raises:
         LaunchSpecError: At the first place that cannot be used.
     """
-    body = _object(value, _SPEC_FIELDS, ("abi", "symbol", "args"), "")
+    body = _object(value, _SPEC_FIELDS, ("abi", "symbol", "args"), "", "a launch spec")
     _word(body["abi"], ("c",), "/abi")
     symbol = _identifier(body["symbol"], "/symbol")
     if not isinstance(body["args"], list) or not 0 < len(body["args"]) <= MAX_ARGS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from akf.cli.commands.validate import LAUNCH_SPEC
 from akf.cli.result import Result
 from akf.contracts import codes, schemas
 from akf.contracts.problems import UsageError
@@ -33,6 +34,8 @@ def schema(kind: str | None, export: Path | None) -> Result:
     if kind not in schemas.kinds():
         meant = did_you_mean(kind, schemas.kinds())
         hint = f"did you mean {meant}?" if meant else "akf schema lists all kinds"
+        if kind == LAUNCH_SPEC:
+            hint = "a launch spec has no schema: AGENTS.md describes it, akf validate FILE --kind LaunchSpec checks it"
         raise UsageError.of(
             "AKF-U002", f"there is no kind {kind!r}", expected=sorted(schemas.kinds()), found=kind, hint=hint
         )
@@ -40,10 +43,10 @@ def schema(kind: str | None, export: Path | None) -> Result:
 
 
 def explain(code: str) -> Result:
-    """Explain one code."""
-    entry = codes.explain(code)
+    """Explain one code or verdict, however it is spelled."""
+    entry = codes.find(code)
     if entry is None:
         meant = codes.nearest(code)
         hint = f"did you mean {meant}?" if meant else "docs/errors.md lists all codes"
-        raise UsageError.of("AKF-U002", f"there is no code {code!r}", found=code, hint=hint)
+        raise UsageError.of("AKF-U002", f"there is no code or verdict {code!r}", found=code, hint=hint)
     return Result(entry.to_json())
