@@ -13,6 +13,10 @@ import pytest
 from tests.support.cli import Answer, akf, inside
 from tests.support.drafts import Draft
 
+from akf.cli import formats
+from akf.contracts import codes
+from akf.contracts.text import printable
+
 pytestmark = pytest.mark.usefixtures("state")
 
 FORMATS = ("json", "human", "github", "sarif")
@@ -175,6 +179,55 @@ def test_human_shows_a_suite_as_a_table(tmp_path: Path) -> None:
     rows = [line for line in text.splitlines() if line.startswith("  ") and "arms/" in line and line[2] != "/"]
     assert {row.split()[0] for row in rows} >= {"xllm", "vllm_ascend", "sglang_ascend"}
     assert header.index("path") == next(row for row in rows if row.split()[0] == "xllm").index("arms/")
+
+
+@pytest.mark.parametrize("code", [*codes.all_codes(), *codes.verdicts()])
+def test_human_cuts_no_text(code: str) -> None:
+    document = inside("explain", code).document
+    text = inside("explain", code, "--human").text
+    for line in text.splitlines():
+        assert len(line) <= 100 or max(map(len, line.split())) > 80, line
+    joined = " ".join(text.split())
+    for name, value in document.items():
+        assert " ".join(printable(f"{name.replace('_', ' ')}: {value}").split()) in joined, name
+
+
+def test_human_says_problems_before_blockers(tmp_path: Path) -> None:
+    draft = Draft(tmp_path / "suite")
+    draft.check(lambda value: value.update(lane="matched_polcy"))
+    lines = akf("validate-suite", draft.suite, "--human").text.splitlines()
+    problem = next(at for at, line in enumerate(lines) if ": AKF-" in line)
+    assert problem < lines.index("blockers:") < lines.index("arms:")
+
+
+def test_human_shows_the_lists_of_a_decision_as_tables(whole_run: Path) -> None:
+    words = ["judge", whole_run, whole_run / "attempts" / "fused" / "gates", "--dry-run"]
+    decision = inside(*words).accepted().document["decision"]
+    lines = inside(*words, "--human").accepted().text.splitlines()
+    for name in ("reasons", "checks"):
+        start = lines.index(f"  {name}:")
+        rows = lines[start + 2 : start + 2 + len(decision[name])]
+        columns = dict.fromkeys(key for row in decision[name] for key in row)
+        assert lines[start + 1].split() == " ".join(columns).replace("_", " ").split(), name
+        for row, wanted in zip(rows, decision[name], strict=True):
+            assert row.startswith("    ")
+            found = [text for text in wanted.values() if isinstance(text, str)]
+            assert all(" ".join(text.split()) in " ".join(row.split()) for text in found), row
+    assert not [line for line in lines if line.strip().startswith("parents")]
+    assert decision["parents"]
+
+
+def test_human_draws_whatever_a_document_holds() -> None:
+    deep: dict[str, Any] = {"a_b": {"rows": [{"x": "w" * 200, "y": {"z": 1}}], "none": [], "words": ["u", "v"]}}
+    text = formats.render({**deep, "long": "x y " * 60, "blank": " " * 300, "mixed": [1, {"q": None}]}, "human")
+    assert "w" * 200 in text
+    assert "    x" in text
+    assert "  words: u, v\n" in text
+    assert "  none: -\n" in text
+    assert '{"z":1}' in text
+    assert '  {"q":null}' in text
+    assert " ".join(["x y"] * 60) in " ".join(text.split())
+    assert "blank:" in text
 
 
 @pytest.mark.parametrize("words", [["status", "nowhere"], ["judge"], ["nosuch"], ["explain", "AKF-S001"], ["schema"]])

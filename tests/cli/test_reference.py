@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import jsonschema
 import pytest
@@ -16,6 +17,7 @@ from akf.cli import main as entry
 from akf.cli import start
 from akf.cli.result import Settings
 from akf.contracts import codes
+from akf.contracts.models.decision import Verdict
 from akf.contracts.schemas import kinds
 
 pytestmark = pytest.mark.usefixtures("state")
@@ -45,14 +47,23 @@ def test_explain_knows_every_code_that_a_source_can_emit() -> None:
     ("word", "hint"),
     [
         ("AKF-S01O", "AKF-S010"),
-        ("akf-s012", "AKF-S012"),
-        ("no_local_gain", "NO_LOCAL_GAIN"),
+        ("akf-s12", "AKF-S012"),
+        ("no_local_gian", "NO_LOCAL_GAIN"),
+        ("promotible", "promotable"),
         ("what", "docs/errors.md"),
     ],
 )
 def test_explain_of_a_near_miss(word: str, hint: str) -> None:
     answer = inside("explain", word).refused(2)
     assert hint in answer.problems[0]["hint"]
+
+
+@pytest.mark.parametrize("verdict", get_args(Verdict))
+def test_explain_knows_every_verdict(verdict: str) -> None:
+    for word in (verdict, verdict.capitalize()):
+        document = inside("explain", word).accepted().document
+        assert document["code"] == verdict
+        assert all(str(document[name]).strip() for name in codes.REASON_FIELDS)
 
 
 def test_schema_lists_every_kind() -> None:
@@ -125,6 +136,12 @@ LINES: list[list[str]] = [
     ["--human"],
     [],
     ["-h"],
+    ["judge", "-h"],
+    ["calibrate"],
+    ["verify", "x", "--what"],
+    ["--human", "judge-suite", "x"],
+    ["Calibrate"],
+    ["judge", "{missing}", "x", "-h"],
     ["--what"],
 ]
 

@@ -6,17 +6,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
 from akf.cli.result import FORMATS, Result, Settings
+from akf.cli.start import LATER, not_yet
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands; one that only a later version has is not taken for a slip."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, except for the commands of later versions."""
+        if args and args[0] in LATER and args[0] not in self.commands:
+            ctx.fail(not_yet(args[0]))
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     name="akf",
+    cls=Commands,
     help="Ascend Kernel Forge: freeze what is measured, build and measure by trusted programs, judge by rule.",
     rich_markup_mode=None,
     add_completion=False,
     suggest_commands=False,  # click suggests already
-    context_settings={"terminal_width": 80, "max_content_width": 80},  # the same help on every terminal
+    context_settings={
+        "terminal_width": 80,  # the same help on every terminal
+        "max_content_width": 80,
+        "help_option_names": ["-h", "--help"],
+    },
 )
 keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None)
 app.add_typer(keys_app, name="keys")
@@ -89,10 +109,14 @@ def validate_campaign(
 
 @app.command("validate")
 def validate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any artifact.", readable=False)],
-    kind: Annotated[str | None, typer.Option("--kind", help="Kind that it must be.")] = None,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Any artifact, a manifest, or a launch spec.", readable=False)
+    ],
+    kind: Annotated[
+        str | None, typer.Option("--kind", metavar="KIND", help="Kind that it must be, or LaunchSpec.")
+    ] = None,
 ) -> Result:
-    """Check one artifact: the schema of its kind, and what it must mean."""
+    """Check one file by itself: the schema of its kind, and what it must mean."""
     from akf.cli.commands.validate import artifact as run
 
     return run(file, kind)
@@ -266,8 +290,10 @@ def schema(
 
 
 @app.command("explain")
-def explain(code: Annotated[str, typer.Argument(metavar="CODE", help="AKF-S012, or a reason code.")]) -> Result:
-    """Explain a problem or reason code: the rule, why it exists, a failing and a passing example."""
+def explain(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="AKF-S012, a reason code, or a verdict.")],
+) -> Result:
+    """Explain a problem code, a reason code or a verdict: the rule, why it exists, examples."""
     from akf.cli.commands.reference import explain as answer
 
     return answer(code)

@@ -3,11 +3,13 @@
 Invariants:
 - Every problem of the document is in every format.
 - No character of a file reaches the terminal unescaped.
+- `--human` cuts no text: long ones go on in the next line. Only JSON inside a table's cell is shortened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +22,9 @@ from akf.contracts.text import printable
 _GITHUB = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _GITHUB_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LONGEST_CELL = 100
+_COLUMNS = 100
+_LONGEST_JSON = 100
+_STEP = "  "
 
 
 def render(document: dict[str, Any], name: str) -> str:
@@ -70,33 +74,63 @@ def _sentence(problem: dict[str, Any]) -> str:
 
 
 def _human(document: dict[str, Any]) -> Iterator[str]:
-    """Scalars first, then every list as a table, problems last."""
+    """Scalars first; then the lists and objects, in the document's order."""
     for name, value in document.items():
         if not isinstance(value, list | dict) and value is not None:
-            yield f"{_words(name)}: {_cell(value)}"
+            yield from _text(f"{_words(name)}: ", _cell(value))
     for name, value in document.items():
-        if name == "problems" or not value:
+        if name == "problems":
+            yield from map(_problem, value)
+        elif value and isinstance(value, list | dict):
+            yield f"{_words(name)}:"
+            yield from _inside(value, _STEP)
+
+
+def _problem(problem: dict[str, Any]) -> str:
+    """One line, however long: `file:line:column: CODE message`, as compilers write it."""
+    where = ":".join(printable(str(problem[key])) for key in ("file", "line", "column") if problem[key] is not None)
+    return f"{where + ': ' if where else ''}{problem['code']} {printable(_sentence(problem))}"
+
+
+def _inside(value: list[Any] | dict[str, Any], indent: str) -> Iterator[str]:
+    """What an object or a list holds, all of it but the digests of the parents."""
+    if isinstance(value, list):
+        yield from _table(value, indent)
+        return
+    for key, item in value.items():
+        if key == "parents":
             continue
-        if isinstance(value, dict):
-            yield f"{_words(name)}:"
-            yield from (f"  {_words(key)}: {_cell(item)}" for key, item in value.items())
-        elif isinstance(value, list):
-            yield f"{_words(name)}:"
-            yield from _table(value)
-    for problem in document.get("problems", ()):
-        where = ":".join(printable(str(problem[key])) for key in ("file", "line", "column") if problem[key] is not None)
-        yield f"{where + ': ' if where else ''}{problem['code']} {printable(_sentence(problem))}"
+        if not item or not isinstance(item, list | dict):
+            yield from _text(f"{indent}{_words(key)}: ", _cell(item))
+        elif isinstance(item, list) and not any(isinstance(each, list | dict) for each in item):
+            yield from _text(f"{indent}{_words(key)}: ", ", ".join(map(_cell, item)))
+        else:
+            yield f"{indent}{_words(key)}:"
+            yield from _inside(item, indent + _STEP)
 
 
-def _table(rows: list[Any]) -> Iterator[str]:
+def _table(rows: list[Any], indent: str) -> Iterator[str]:
     if not all(isinstance(row, dict) for row in rows):
-        yield from (f"  {_cell(row)}" for row in rows)
+        for row in rows:
+            yield from _text(indent, _cell(row))
         return
     names = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[_words(name) for name in names], *([_cell(row.get(name)) for name in names] for row in rows)]
     widths = [max(len(line[index]) for line in cells) for index in range(len(names))]
     for line in cells:
-        yield "  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        yield indent + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _text(head: str, text: str) -> Iterator[str]:
+    """The whole text, over as many lines as it needs; words and paths are never broken."""
+    if len(head) + len(text) <= _COLUMNS:
+        yield f"{head}{text}"
+        return
+    indent = " " * (len(head) - len(head.lstrip())) + _STEP
+    lines = wrap(
+        text, _COLUMNS, initial_indent=head, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    yield from lines or [head.rstrip()]
 
 
 def _words(name: str) -> str:
@@ -104,10 +138,12 @@ def _words(name: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
+    """A scalar as it is, whole; a list or an object as JSON, as much of it as a glance takes in."""
+    if value is None or (not value and isinstance(value, list | dict)):
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    shown = printable(text)
-    return shown if len(shown) <= _LONGEST_CELL else shown[: _LONGEST_CELL - 1] + "…"
+    if isinstance(value, str):
+        return printable(value)
+    shown = printable(orjson.dumps(value).decode())
+    return shown if len(shown) <= _LONGEST_JSON else shown[: _LONGEST_JSON - 1] + "…"

@@ -77,7 +77,7 @@ def _answer(arguments: list[str], settings: Settings) -> Result | None:
     except KeyboardInterrupt:
         return _single("AKF-U003", "interrupted; nothing partial was left", INTERRUPTED)
     except AkfError as error:
-        return refusal(error)
+        return refusal(_advised(error))
     except RecursionError as error:
         return _defect(error)
     except OSError as error:
@@ -87,6 +87,15 @@ def _answer(arguments: list[str], settings: Settings) -> Result | None:
     except Exception as error:  # noqa: BLE001 - whatever it is, the answer is a document
         return _defect(error)
     return result if isinstance(result, Result) else None
+
+
+def _advised(error: AkfError) -> AkfError:
+    """The refusal, with what only the command line knows: which run was probably meant."""
+    if all(problem.code != "AKF-S101" for problem in error.problems):
+        return error
+    from akf.cli.advice import advised  # noqa: PLC0415 - only on trouble
+
+    return type(error)(map(advised, error.problems))
 
 
 def _typer(arguments: list[str], settings: Settings) -> object:

@@ -3,6 +3,7 @@
 Invariants:
 - Only complete, well-formed command lines of the seed's four commands, a missing argument of theirs and an unknown
   command are taken here; everything else is typer's.
+- A command of a later version is no slip of the pen: it is named as what it is, and no other is suggested.
 - Both ways call the same functions; a test holds their answers, help and usage errors to be identical.
 - `help.txt` is what `akf --help` prints, generated (`python -m akf.cli.start`) and held by the same test.
 """
@@ -30,6 +31,11 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
     "judge": (("RUN", "GATES"), ("--recheck", "--dry-run"), ("--require", "--keys")),
 }
 USAGE = 2
+LATER = frozenset({
+    "arm", "bundle", "calibrate", "capability", "capture", "deploy", "diff", "doctor", "ingest", "init", "inspect",
+    "job", "judge-suite", "knowledge", "release", "report", "rollback", "runtime", "server", "survey", "toolchain",
+    "triage", "try", "verify", "worker",
+})  # fmt: skip
 
 
 def fast(arguments: list[str], settings: Settings) -> Callable[[], Result | None] | None:
@@ -42,7 +48,7 @@ def fast(arguments: list[str], settings: Settings) -> Callable[[], Result | None
     rest = _after_options(arguments, settings)
     if rest is None:
         return None
-    if rest == ["--help"]:
+    if rest in (["--help"], ["-h"]):
         return _help
     if rest == ["--version"]:
         return _version
@@ -82,13 +88,22 @@ def usage(message: str, path: str) -> Result:
     return Result({"problems": [Problem("AKF-U001", message, hint=f"see: {path} --help").to_json()]}, USAGE)
 
 
+def not_yet(name: str) -> str:
+    """What is said of a command that a later version will have."""
+    return f"this version does not have `akf {name}` yet"
+
+
 def _unknown(name: str) -> Callable[[], Result] | None:
     """An unknown command that resembles none; a near miss is typer's to answer."""
     from difflib import get_close_matches  # noqa: PLC0415
 
     listed = HELP.read_text(encoding="utf-8").partition("Commands:")[2]
     names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2:3].strip()]
-    if name in names or get_close_matches(name, names):
+    if name in names:
+        return None
+    if name in LATER:
+        return lambda: usage(not_yet(name), "akf")
+    if get_close_matches(name, names):
         return None
     return lambda: usage(f"No such command '{name}'.", "akf")
 

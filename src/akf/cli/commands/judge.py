@@ -42,12 +42,25 @@ def _candidate(run: Path, gates: Path) -> str:
     found = attempt_of_gates(gates.absolute())
     if found is None or os.path.realpath(found[0]) != os.path.realpath(run):
         message = f"GATES must be {run}/attempts/CANDIDATE/gates, not {gates}"
-        raise UsageError.of("AKF-U005", message, expected=f"{run}/attempts/CANDIDATE/gates", found=str(gates))
-    if not os.path.isdir(gates.parent):  # noqa: PTH112 - a path that no system takes is no folder either
+        hint = _meant(run, gates) or "akf status RUN lists the candidates"
         raise UsageError.of(
-            "AKF-U005", f"the run has no attempt {found[1]!r}", found=str(gates), hint="akf status RUN lists them"
+            "AKF-U005", message, expected=f"{run}/attempts/CANDIDATE/gates", found=str(gates), hint=hint
         )
+    if not os.path.isdir(gates.parent):  # noqa: PTH112 - a path that no system takes is no folder either
+        hint = _meant(run, gates) or "akf status RUN lists them"
+        raise UsageError.of("AKF-U005", f"the run has no attempt {found[1]!r}", found=str(gates), hint=hint)
     return found[1]
+
+
+def _meant(run: Path, gates: Path) -> str | None:
+    """The path to type, when one part of what was typed is, or nearly is, a candidate of the run."""
+    try:
+        here = [name for name in os.listdir(run / "attempts") if not name.startswith(".")]  # noqa: PTH208 - names only
+    except (OSError, ValueError):
+        return None
+    given = [part for part in reversed(gates.parts) if part not in {"gates", "attempts", run.name}]
+    meant = next((part for part in given if part in here), None) or did_you_mean(given[0] if given else "", here)
+    return f"did you mean {run / 'attempts' / meant / 'gates'}?" if meant else None
 
 
 def _decide(run_path: Path, candidate: str, *, recheck: bool, dry_run: bool, keys: Path | None) -> dict[str, Any]:
