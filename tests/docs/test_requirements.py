@@ -45,7 +45,7 @@ def names(file: str) -> frozenset[str]:
             }
             found |= {f"{node.name}::{name}" for name in inner}
             found |= {node.name} if inner else set()
-    return frozenset(name for name in found if name.split("::")[0].startswith(("test", "Test")))
+    return frozenset(name for name in found if "::" in name or name[:1].isupper() or name.startswith("test"))
 
 
 def wrong(page: str) -> list[str]:
