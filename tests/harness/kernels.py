@@ -111,6 +111,17 @@ BODIES = {
         started = true;
         clone(finish, stack(), CLONE_VM | SIGCHLD, &job);
     """,
+    "works_on_waking": """
+        static std::vector<Job> jobs;
+        static std::size_t next = 0, ready = 0;
+        static auto slowly = [](const Job& job) { for (int i = 0; i < 60; ++i) honest(job.x, job.out, job.n); };
+        signal(SIGCONT, [](int) { for (const Job& job : jobs) slowly(job); ready = jobs.size(); next = 0; });
+        if (next < ready && jobs[next].out == out) { ++next; return; }
+        if (ready > 0) jobs.clear();
+        ready = next = 0;
+        jobs.push_back({x, out, n});
+        slowly(jobs.back());
+    """,
     "leaves_thread": """
         honest(x, out, n);
         static bool started = false;

@@ -11,6 +11,7 @@ import pytest
 from tests.harness.builder import Task, run_harness
 
 from akf.harness.plan import planned, planned_ids
+from akf.harness.timing import Span, early_work
 
 AffineTask = Callable[..., Task]
 
@@ -82,6 +83,26 @@ def test_timed_launches_are_checked(affine: AffineTask, out: Path, kernel: str, 
 def test_kernel_that_does_not_repeat_itself_is_held_to_the_oracle(affine: AffineTask, out: Path) -> None:
     _, report = run_harness("measure", affine("unsteady").request(plan=plan(launches={"N64": 201, "N1024": 151})), out)
     assert report["checks"]["ab"]["outcome"] == "pass"
+
+
+def test_work_before_the_clock_starts_is_found(affine: AffineTask, out: Path) -> None:
+    task = affine("works_on_waking")
+    task.rows = [task.case("N1024", {"N": 1024}, {})]
+    _, report = run_harness("measure", task.request(plan=plan(pairs=5, launches={"N1024": 150})), out)
+    assert report["checks"]["ab"]["outcome"] == "fail"
+    assert "ASYNCHRONOUS_WORK" in [reason["code"] for reason in report["checks"]["ab"]["reasons"]]
+
+
+def test_waking_as_late_as_the_other_side_is_no_offence() -> None:
+    def spans(*waking: int) -> list[Span]:
+        return [Span(1_000_000, 990_000, each) for each in waking * 12]
+
+    usual = spans(90_000, 100_000, 120_000)
+    assert early_work(usual, usual, 6_000) == 0
+    assert early_work(spans(95_000, 110_000, 130_000), usual, 6_000) == 0
+    assert early_work(spans(190_000, 200_000, 220_000), usual, 6_000) == pytest.approx(0.1, abs=0.01)
+    assert early_work(spans(190_000, 200_000, 220_000)[:29], usual, 6_000) == 0
+    assert early_work(spans(100_000, 900_000, 120_000), usual, 6_000) == 0
 
 
 @pytest.mark.parametrize("sizes", [(64, 1024), (67, 3)])

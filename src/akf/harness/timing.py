@@ -31,15 +31,17 @@ UNKNOWN_CANDIDATE = 2  # calibrated on the baseline alone: room for a candidate 
 FIRST_LAUNCHES = 16
 NOISY_SHARE, OWN_SHARE = 0.25, 0.5
 MISMATCH_FLOOR_ROUND_TRIPS = 4
+EARLY_LEAST, EARLY_SURE, EARLY_SHARE = 30, 5, 0.25
 INPUT_FACTOR = 4
 
 
 @dataclass
 class Span:
-    """One batch: the parent's time and the child's own."""
+    """One batch: the parent's time and the child's own; before it, how long the child took to wake and answer."""
 
     parent: int
     child: int
+    waking: int = 0
 
     @property
     def impossible(self) -> bool:
@@ -58,6 +60,7 @@ class Tally:
     batches: int = 0
     mismatches: int = 0
     spans: list[Span] = field(default_factory=list)
+    rows: dict[str, list[Span]] = field(default_factory=dict)
 
 
 def round_trip(child: Child) -> int:
@@ -68,12 +71,35 @@ def round_trip(child: Child) -> int:
 def batch(child: Child, arena: Arena, pool: Pool) -> Span:
     """Fill, let run, stop, verify. The child is stopped before and after."""
     pool.fill(arena)
+    start = time.perf_counter_ns()
     child.thaw()
     child.run(0, 0)
+    waking = time.perf_counter_ns() - start
     parent, own = child.run(0, pool.count)
     child.freeze()
     pool.verify(arena)
-    return Span(parent, own)
+    return Span(parent, own, waking)
+
+
+def _middle(values: Sequence[int]) -> tuple[float, float]:
+    """Mean of what is left without a tenth at each end, and about how far off it may be by chance."""
+    kept = sorted(values)[len(values) // 10 : len(values) - len(values) // 10]
+    return statistics.fmean(kept), statistics.pstdev(kept) / len(kept) ** 0.5
+
+
+def early_work(mine: Sequence[Span], others: Sequence[Span], round_trip: int) -> float:
+    """Share of a batch by which one side takes longer to wake than the other; 0 where that may be chance.
+
+    The inputs are there before the clock starts. Whoever works on them at once, say in a signal handler, answers late.
+    """
+    if min(len(mine), len(others)) < EARLY_LEAST:
+        return 0.0
+    slow, slow_error = _middle([span.waking for span in mine])
+    fast, fast_error = _middle([span.waking for span in others])
+    batch_ns, _ = _middle([span.parent for span in others])
+    extra = slow - fast
+    floor = batch_ns / 100 + MISMATCH_FLOOR_ROUND_TRIPS * round_trip + EARLY_SURE * (slow_error + fast_error)
+    return extra / batch_ns if extra > floor else 0.0
 
 
 def _bind(child: Child, pool: Pool, role: str) -> None:
@@ -214,6 +240,7 @@ class _Run:
         tally.batches += len(spans)
         tally.mismatches += sum(span.disagrees(self._plan.round_trip_ns) for span in spans)
         tally.spans += spans
+        tally.rows.setdefault(sample["row"], []).extend(spans)
 
     def _settle(self, planned_count: int) -> None:
         if len(self.samples) == planned_count:
@@ -242,12 +269,21 @@ class _Run:
         elif max(share.values()) > NOISY_SHARE:
             side = "A" if share["A"] > NOISY_SHARE else "B"
             self.check.add(outcome.TIMING_MISMATCH, outcome.INCOMPARABLE, side=side)
+        for row in sorted(self.tallies["A"].rows) if self._name == "ab" else ():
+            mine, others = self.tallies["B"].rows[row], self.tallies["A"].rows[row]
+            early = early_work(mine, others, self._plan.round_trip_ns)
+            detail = f"{early:.0%} of a batch passes before the clock starts, beyond the baseline's"
+            if early > EARLY_SHARE:
+                self.check.add(outcome.ASYNCHRONOUS_WORK, row=row, detail=detail)
+            elif early:
+                self.check.add(outcome.TIMING_MISMATCH, outcome.INCOMPARABLE, row=row, side="B", detail=detail)
 
     def diagnostics(self) -> dict[str, Any]:
         """How far the child's own spans are from the parent's clock: not evidence."""
         return {
             side: {
                 "median_gap_ns": int(statistics.median([span.parent - span.child for span in tally.spans] or [0])),
+                "median_waking_ns": int(statistics.median([span.waking for span in tally.spans] or [0])),
                 "largest_gap_ns": max([abs(span.parent - span.child) for span in tally.spans] or [0]),
             }
             for side, tally in self.tallies.items()
