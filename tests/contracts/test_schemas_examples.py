@@ -1,6 +1,7 @@
 """The example of every artifact under `docs/examples/artifacts`: valid everywhere, the full one really full."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def test_the_minimal_example_has_the_required_fields_only(kind: str) -> None:
 def test_examples_are_recognisable_as_examples(kind: str, variant: str) -> None:
     value = load(kind, variant)
     assert value["id"].startswith("example-") or kind in {"Plan", "Gate"}
-    text = json.dumps(value)
+    text = re.sub(r'"key_id": "sha256:[0-9a-f]{64}"', "", json.dumps(value))  # these follow from the keys
     for part in text.split("sha256:")[1:]:
         assert len(set(part[:64])) == 1, "a digest in an example is one digit repeated"
 

@@ -87,6 +87,6 @@ def _launch(
         spec = parse_spec(value)
         check_against(spec, abi)
     except LaunchSpecError as error:
-        raise InvalidError.of("AKF-M043", f"launch spec: {error.message}", file=shown, pointer=error.pointer) from error
+        raise InvalidError.of("AKF-M043", f"launch spec: {error}", file=shown, pointer=error.pointer) from error
     canonical_bytes(value)
     return spec, value
