@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,7 +84,7 @@ def run(program: Program, command: str, request: dict[str, Any], work: Path, tim
         stderr=subprocess.PIPE,
         start_new_session=True,
         env={"PATH": os.defpath, "LANG": "C.UTF-8"},
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 - no threads here; its own children die with it in turn
+        preexec_fn=partial(_die_with, os.getpid()),  # noqa: PLW1509 - no threads here; its own children die with it in turn
     )
     try:
         _, errors = process.communicate(timeout=timeout_s)
@@ -96,6 +97,8 @@ def run(program: Program, command: str, request: dict[str, Any], work: Path, tim
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
     _ended(process.returncode, errors.decode("utf-8", "replace"), command)
     files = {file.name: file.read_bytes() for file in sorted(out.iterdir()) if file.is_file()}
     return Answer(orjson.loads(files.pop("report.json")), files)
@@ -117,9 +120,11 @@ def _no_numpy() -> BlockedError:
     return BlockedError.of("AKF-E102", message, expected="numpy", hint=hint)
 
 
-def _die_with_parent() -> None:
+def _die_with(parent: int) -> None:
     """An evaluator that is killed takes its harness along, which would disturb the next one."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it was killed before this
+        os._exit(1)
 
 
 def _ended(returncode: int, errors: str, command: str) -> None:
