@@ -319,15 +319,13 @@ class TestAttacks:
         answer = judge(whole_run, "--keys", whole_keys).refused(3)
         assert any(problem["file"].endswith(path.name) for problem in answer.problems)
 
-    def test_slow_samples_left_out_of_what_was_measured_here(
-        self, measured_run: Path, ready: Ready, tmp_path: Path
-    ) -> None:
+    def test_slow_samples_left_out_of_what_was_measured_here(self, measured_run: Path, ready: Ready) -> None:
         name = "attempts/rmsnorm-fused"
         gate = json.loads((measured_run / name / "gates" / "operator.json").read_bytes())
         sampled = [each for each in gate["samples"] if "measurement" in each]
         if not sampled:
-            pytest.skip("this machine was too busy to time anything")
-        del tmp_path
+            assert gate["status"] != "pass"
+            return  # this machine was too busy to time anything
         path = measured_run / sampled[-1]["path"]
         data = b"".join(path.read_bytes().splitlines(keepends=True)[:-3])
         overwrite(path, data)
