@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from tests.support.cli import inside
 from tests.support.drafts import HOST, Draft
-from tests.support.runs import Ready, tree
+from tests.support.runs import MEASURED, Ready, compiled, tree
+
+from akf.contracts.rules.check import check_campaign
+from akf.frameworks.fill import fill_host
+from akf.trust.keys import init_keys
 
 pytestmark = pytest.mark.usefixtures("state")
 
@@ -105,7 +109,21 @@ def test_host_fills_the_host_only(tmp_path: Path) -> None:
     ascend = Draft(tmp_path / "suite")
     before = tree(tmp_path)
     inside("fill", ascend.campaign, "--host", "--out", tmp_path / "out", "--keys", tmp_path / "keys").refused(4)
-    assert set(tree(tmp_path)) - set(before) <= {"keys", *(f"keys/{name}" for name in KEYS)}
+    assert tree(tmp_path) == before
+
+
+def test_host_does_not_measure_what_it_could_not_write(draft: Draft, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    before = tree(tmp_path)
+    inside("fill", draft.campaign, "--host", "--out", tmp_path / "out", "--keys", tmp_path / "keys").refused(5)
+    assert tree(tmp_path) == before
+
+
+def test_host_takes_a_path_that_goes_up_and_down(draft: Draft, tmp_path: Path) -> None:
+    crooked = draft.folder / "arms" / ".." / "arms" / ".." / "arms" / draft.campaign.name
+    with compiled():
+        fill_host(crooked, tmp_path / "out", init_keys(tmp_path / "keys"), lambda *_: MEASURED)
+    assert check_campaign(tmp_path / "out" / "arms" / draft.campaign.name).ready
 
 
 KEYS = [f"{role}.{end}" for role in ("supervisor", "builder", "evaluator", "judge") for end in ("key", "pub")] + [

@@ -348,6 +348,13 @@ class TestInputs:
         change(capture, lambda value: value["entries"][0].update(callsite="another"))
         assert "AKF-M023" in codes(check_campaign(my_ready.campaign))
 
+    @pytest.mark.parametrize("path", ["a" * 255, "a" * 256, "b/" * 100 + "c"])
+    @pytest.mark.parametrize("link", ["suite", "workload", "capture"])
+    def test_a_path_that_no_system_takes(self, host: Draft, link: str, path: str) -> None:
+        result = host.check(lambda value: value[link].update(path=path))
+        assert codes(result) <= {"AKF-F001", "AKF-F007", "AKF-M009"}
+        assert not result.valid
+
     def test_a_suite_that_is_not_there(self, host: Draft) -> None:
         host.suite.unlink()
         assert ("AKF-M009", "/suite/path") in said(check_campaign(host.campaign))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from akf.contracts.canonical import canonical_bytes, digest
 from akf.contracts.pointer import get, put
-from akf.contracts.problems import InvalidError, PreconditionError
+from akf.contracts.problems import ConflictError, InvalidError, PreconditionError
 from akf.contracts.rules.check import Inputs, check_campaign
 from akf.frameworks import host_reference
 from akf.store.draft import copy_of, render
@@ -55,7 +55,7 @@ def fill_host(campaign: Path, out: Path, keys: dict[str, PublicKey] | None, meas
         PreconditionError: the draft is not of platform host.
         ConflictError: `out` exists.
     """
-    inputs = _draft(campaign)
+    inputs = fillable(campaign, out)
     suite, draft = copy_of(inputs.suite), copy_of(inputs.campaign)
     workload = copy_of(inputs.workload)
     with tempfile.TemporaryDirectory(prefix="akf-fill-") as scratch:
@@ -115,6 +115,21 @@ def noise_limit(campaign: dict[str, Any], measured: Measured) -> float:
 def workload_path(campaign: dict[str, Any]) -> str:
     """Where the Campaign's Workload stands in the Suite's folder."""
     return str(campaign["workload"]["path"])
+
+
+def fillable(campaign: Path, out: Path) -> Inputs:
+    """What would be filled; everything that can be refused is refused here, before anything is made or measured.
+
+    Raises:
+        InvalidError: the draft is invalid.
+        PreconditionError: it is not of platform host.
+        ConflictError: `out` exists.
+    """
+    inputs = _draft(campaign)
+    if os.path.lexists(out):
+        hint = "name a new folder with --out"
+        raise ConflictError.of("AKF-C101", f"{out} exists already; nothing was changed", file=str(out), hint=hint)
+    return inputs
 
 
 def _draft(campaign: Path) -> Inputs:

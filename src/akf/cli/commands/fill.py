@@ -39,11 +39,13 @@ def _by_hand(campaign: Path, out: Path | None, keys: Path | None, values: list[s
 
 def _host(campaign: Path, out: Path | None, keys: Path | None) -> dict[str, Any]:
     from akf.evaluate.baseline import measure_baseline  # noqa: PLC0415
-    from akf.frameworks.fill import fill_host  # noqa: PLC0415
+    from akf.frameworks.fill import fill_host, fillable  # noqa: PLC0415
     from akf.frameworks.host_reference import Baseline  # noqa: PLC0415
     from akf.trust.keys import init_keys, pinned  # noqa: PLC0415
 
     draft = load(campaign, "Campaign").value
+    folder = out or Path(f"{draft['suite']['id']}-ready")
+    fillable(campaign, folder)
     where = folder_of_keys(keys)
     made = False
     public = None
@@ -56,5 +58,4 @@ def _host(campaign: Path, out: Path | None, keys: Path | None) -> dict[str, Any]
     def measure(campaign: dict[str, Any], _workload: dict[str, Any], baseline: Baseline) -> Any:
         return measure_baseline(task, campaign, baseline)
 
-    folder = out or Path(f"{draft['suite']['id']}-ready")
     return {**fill_host(campaign, folder, public, measure), "keys": str(where), "keys_created": made}

@@ -151,7 +151,7 @@ def suite_root(path: Path, suite: str) -> Path | None:
     """The nearest folder at or above the Campaign file that holds the Suite it names."""
     folder = Path(os.path.abspath(path)).parent  # noqa: PTH100 - links are not followed on purpose
     for candidate in [folder, *folder.parents][:_LEVELS]:
-        if (candidate / suite).is_file():
+        if os.path.isfile(candidate / suite):  # noqa: PTH113 - a path that no system takes is no file either
             return candidate if path.is_absolute() else Path(os.path.relpath(candidate))
     return None
 
