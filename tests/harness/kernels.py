@@ -127,12 +127,6 @@ BODIES = {
         static bool started = false;
         if (!started) { started = true; std::thread([] { for (;;) pause(); }).detach(); }
     """,
-    "forks_by_alarm": """
-        honest(x, out, n);
-        signal(SIGALRM, [](int) { fork(); });
-        itimerval soon = {{0, 0}, {0, 3000}};
-        setitimer(ITIMER_REAL, &soon, nullptr);
-    """,
     "joins_threads": """
         std::thread other(honest, x, out, n / 2);
         honest(x + n / 2, out + n / 2, n - n / 2);

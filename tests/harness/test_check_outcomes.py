@@ -82,17 +82,6 @@ def test_honest_kernel_passes(affine: AffineTask, out: Path, kernel: str, isolat
     assert report["facts"]["left_running"] == 0
 
 
-def test_what_starts_after_the_last_answer_is_found_at_the_end(affine: AffineTask, out: Path) -> None:
-    request = affine("forks_by_alarm").request(repeats=3)
-    for attempt in range(8):  # on a busy machine the alarm may ring after the end
-        folder = out / str(attempt)
-        folder.mkdir()
-        _, report = run_harness("check", request, folder)
-        if report["checks"]["correctness"]["outcome"] == "fail":
-            break
-    assert codes(report, "correctness")[:1] == ["ASYNCHRONOUS_WORK"]
-
-
 def test_baseline_that_leaves_work_behind_blocks(affine: AffineTask, out: Path) -> None:
     _, report = run_harness("check", affine("honest", baseline="leaves_thread").request(), out)
     assert report["checks"]["correctness"]["outcome"] == "blocked"
