@@ -1,6 +1,7 @@
 """Keys are made once, kept private, and pinned by what they are."""
 
 import base64
+import os
 import shutil
 import subprocess
 import sys
@@ -187,3 +188,10 @@ def test_cryptography_is_loaded_only_when_a_key_is_touched() -> None:
     code = "import sys, akf.trust.dsse, akf.trust.keys; print('cryptography' in sys.modules, 'ctypes' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_a_pipe_holds_no_key_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "judge.key")
+    with pytest.raises(InvalidError) as caught:
+        load_signer(tmp_path, "judge")
+    assert caught.value.problems[0].code == "AKF-T014"

@@ -37,7 +37,7 @@ _NO_SECRET = b""
 def plan(run: Run, subject: Subject, objects: Objects, program: Program, work: Path) -> dict[str, Any]:
     """Launches per batch, measurements, sample ids and cases; opens the baseline only."""
     own = f"attempts/{subject.candidate['id']}/samples/{GATE}"
-    shared = _shared_noise(run, subject)
+    shared = _shared_noise(run, subject, program.digest)
     if shared is not None:
         noise = shared
     else:
@@ -125,12 +125,14 @@ def _calibrate(subject: Subject, objects: Objects, program: Program, work: Path)
     return answer.report["facts"]["launches"], answer.report["facts"]["round_trip_ns"]
 
 
-def _shared_noise(run: Run, subject: Subject) -> dict[str, Any] | None:
+def _shared_noise(run: Run, subject: Subject, harness: str | None = None) -> dict[str, Any] | None:
     """The A/A measurement of an earlier gate of this Task on this machine, or None."""
     for line in run.lines():
         if line.event != "gate" or line.facts.get("gate") != GATE or line.facts.get("task") != subject.task["id"]:
             continue
         gate = run.load(line.path).value
+        if harness not in {None, gate["harness_digest"]}:
+            continue  # measured by another program
         earlier = run.load(line.path.replace("/gates/", "/plan/")).value
         noise = next((each for each in earlier["measurements"] if each["purpose"] == "aa"), None)
         files = {each["path"]: each["digest"] for each in gate.get("samples", ())}

@@ -135,7 +135,9 @@ def _ended(returncode: int, errors: str, command: str) -> None:
     if "No module named 'numpy'" in errors:
         raise _no_numpy()
     if returncode < 0:
-        message = f"the harness was ended by {signal.Signals(-returncode).name}"
+        number = -returncode
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+        message = f"the harness was ended by {name} during `{command}`"
         raise BlockedError.of("AKF-E103", message, hint="is there memory enough? nothing was judged; run it again")
     if returncode == _INTEGRITY:
         raise IntegrityError.of("AKF-I215", f"the harness refused an object: {text}")

@@ -130,7 +130,7 @@ def load_signer(directory: Path, role: str) -> Signer:
     path = directory / f"{role}.key"
     with storage(path, "read"):
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise PreconditionError.of(
                 "AKF-T010",
@@ -139,7 +139,10 @@ def load_signer(directory: Path, role: str) -> Signer:
                 hint="create keys with `akf keys init`, or name their folder with --keys or AKF_KEYS",
             ) from error
         try:
-            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            status = os.fstat(descriptor)
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                raise InvalidError.of("AKF-T014", f"{path} is no regular file, so it holds no key", file=str(path))
+            mode = stat.S_IMODE(status.st_mode)
             if mode & 0o077:
                 raise PreconditionError.of(
                     "AKF-T011",
