@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from tests.harness.builder import Task, run_harness
 
+from akf.harness import correct
+from akf.harness.bench import Bench
+from akf.harness.request import parse
+
 AffineTask = Callable[..., Task]
 
 FAILURES = [
@@ -80,6 +84,24 @@ def test_honest_kernel_passes(affine: AffineTask, out: Path, kernel: str, isolat
         (case, side) for case in ("N64", "N67", "N1024") for side in ("baseline", "candidate")
     }
     assert report["facts"]["left_running"] == 0
+
+
+@pytest.mark.parametrize(("role", "found"), [("candidate", "fail"), ("baseline", "blocked")])
+def test_tasks_that_are_left_at_the_end_count(
+    affine: AffineTask, monkeypatch: pytest.MonkeyPatch, role: str, found: str
+) -> None:
+    """They may have been started after the last answer, by an alarm for instance."""
+    really = correct.run_cases
+
+    def leaving(bench: Bench, who: str, *rest: Any) -> correct.Pass:
+        done = really(bench, who, *rest)
+        done.left_running = int(who == role)
+        return done
+
+    monkeypatch.setattr(correct, "run_cases", leaving)
+    check = correct.check(Bench(parse(affine("honest").request())))["checks"]["correctness"]
+    assert check.outcome == found
+    assert check.reasons[0]["code"] == ("ASYNCHRONOUS_WORK" if role == "candidate" else "BASELINE_FAILED")
 
 
 def test_baseline_that_leaves_work_behind_blocks(affine: AffineTask, out: Path) -> None:
