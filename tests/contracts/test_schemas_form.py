@@ -30,7 +30,7 @@ LEAVES = {
     "unevaluatedProperties", "x-akf-fill", "x-akf-null",
 }  # fmt: skip
 
-UNITS = re.compile(r"_(ns|us|ms|s|bytes|tokens|ratio|per_s)$")
+UNITS = re.compile(r"_(ns|us|ms|s|mhz|bytes|tokens|ratio|per_s)$")
 DIMENSIONLESS = {
     # counts of things that the name itself says
     "attempts", "batches", "blocks", "calls", "calls_per_step", "concurrency", "configurations", "cores", "cpus",

@@ -7,11 +7,13 @@ from akf.contracts.models.base import (
     Count,
     DataClass,
     Digest,
+    GraphMode,
     Id,
     Name,
     NonNegative,
     Platform,
     Positive,
+    Ratio,
     Symbol,
     Text,
     Value,
@@ -19,8 +21,9 @@ from akf.contracts.models.base import (
     maybe,
     sample,
     several,
+    stated,
 )
-from akf.contracts.models.common import NamedDigest, Setting
+from akf.contracts.models.common import GraphBucket, NamedDigest, Setting
 
 
 class Tool(Value):
@@ -31,13 +34,51 @@ class Tool(Value):
     )
 
 
+class Seen(Value):
+    """An operand as the profiler recorded it."""
+
+    shape: tuple[Count, ...] | None = stated(
+        "The profiler recorded no shape.", "Sizes; empty for a scalar or an absent optional operand.", [16, 4096]
+    )
+    dtype: Name | None = stated(
+        "The profiler recorded no element type.", "Element type, in AKF's spelling where it is known.", "bfloat16"
+    )
+    layout: Name | None = maybe("Memory format as the profiler spells it.", "ND")
+
+
+class Counter(Value):
+    name: Symbol = about("Pipe or unit that was busy, as the profiler names it.", "aiv_mte2")
+    time_ns: Count = about("Busy time of an average block, summed over the launches, in nanoseconds.", 1200000)
+
+
 class Entry(Value):
+    """Device time of one kernel at one set of shapes on one rank."""
+
     rank: Count | None = maybe("Rank that launched it; absent when there is one rank.", 0)
-    callsite: Id = about("Callsite in the Workload.", "rms-norm")
-    symbols: dict[Symbol, Positive] = about("Sizes of the symbols.", {"T": 4})
+    callsite: Id | None = stated(
+        "No callsite of the Workload is known to launch this kernel.", "Callsite in the Workload.", "rms-norm"
+    )
+    kernel: Name | None = maybe("Kernel as the profiler names it, without what counts its launches.", "RmsNorm")
+    op_type: Name | None = maybe("Operator type as the profiler names it.", "RmsNorm")
+    symbols: dict[Symbol, Positive] = about("Sizes of the callsite's symbols; empty without a callsite.", {"T": 4})
+    inputs: tuple[Seen, ...] = several("Input operands, in order.", [sample(Seen)])
+    outputs: tuple[Seen, ...] = several("Output operands, in order.", [sample(Seen)])
+    graph: GraphMode | None = maybe("Whether the launches were part of a replayed graph.", "eager")
     core_type: Name = about("Kind of core that ran it.", "AI_VECTOR_CORE")
+    blocks: Count | None = maybe("Blocks (cores) of one launch.", 32)
     calls: Positive = about("Launches measured.", 2000)
     time_ns: Count = about("Device time of all launches, in nanoseconds.", 4000000)
+    exposed_ns: Count | None = maybe(
+        "Part of the time in which nothing else was running on the device, in nanoseconds: what would go with it.",
+        3900000,
+    )
+    longest_ns: Count | None = maybe("Longest launch, in nanoseconds.", 2600)
+    steps_exposed_ns: tuple[Count, ...] = several(
+        "The exposed time by step, in the order of the breakdown's `steps_ns`.", [120000, 118000]
+    )
+    counters: tuple[Counter, ...] = several(
+        "Busy time by pipe; empty where no counters were recorded.", [sample(Counter)]
+    )
 
 
 class Breakdown(Value):
@@ -46,11 +87,21 @@ class Breakdown(Value):
     rank: Count = about("Rank whose steps were measured.", 0)
     steps: Positive = about("Number of steps measured.", 32)
     step_ns: Count = about("Wall time of the steps, in nanoseconds.", 136581000)
+    steps_ns: tuple[Count, ...] = several(
+        "Wall time of each step, or of each of 512 runs of neighbouring steps where there are more.", [4268156, 4270112]
+    )
+    bounds: Literal["profiler", "marker", "window"] | None = maybe(
+        "What cuts the steps: the profiler's own, a kernel that runs once a step, or nothing (first start to last end).",
+        "profiler",
+    )
     computing_ns: Count = about("Union of compute intervals, in nanoseconds.", 8873756)
     communication_ns: Count = about("Communication that computing does not cover, in nanoseconds.", 101963203)
     waiting_ns: Count = about("Waiting for a slower rank, in nanoseconds.", 0)
     host_gap_ns: Count = about("Device idle because the host did not launch, in nanoseconds.", 25744050)
-    idle_ns: Count = about("Device idle for any other reason, in nanoseconds.", 0)
+    idle_ns: Count = about("Device idle for any other or an unknown reason, in nanoseconds.", 0)
+    overlapped_ns: Count | None = maybe(
+        "Communication that computing covers, in nanoseconds; no line of the sum.", 4028675
+    )
 
 
 class AaNoise(Value):
@@ -65,6 +116,37 @@ class Completeness(Value):
     callsite: Id = about("Callsite whose calls were counted.", "rms-norm")
     expected_calls: Count = about("Calls expected from the model's config.", 73)
     seen_calls: Count = about("Calls found in the profiler files.", 73)
+
+
+class SourceCheck(Value):
+    """One figure that two of the profiler's files must agree on."""
+
+    name: Id = about("Name of the check.", "op-statistic-against-computing")
+    rank: Count | None = maybe("Rank; absent when there is one rank.", 0)
+    expected_ns: Count = about("Figure of the one file, in nanoseconds.", 8873756)
+    found_ns: Count = about("Figure of the other file, in nanoseconds.", 8873751)
+    holds: bool = about("Whether the two agree within the rounding of their files.", True)
+
+
+class HostCost(Value):
+    """Host time that the profiler recorded by interface."""
+
+    rank: Count | None = maybe("Rank; absent when there is one rank.", 0)
+    level: Name = about("Layer of the interface, as the profiler names it.", "acl")
+    api: Name = about("Interface that was called.", "RmsNorm_Tiling")
+    calls: Positive = about("Calls that were measured.", 2000)
+    time_ns: Count = about("Host time of all calls, in nanoseconds.", 9000000)
+
+
+class Health(Value):
+    """State of the baseline while it was captured; what is not stated was not seen."""
+
+    eager_share_ratio: Ratio | None = maybe("Share of launches or steps that ran outside a graph.", 0.02)
+    buckets: tuple[GraphBucket, ...] = several("Replays and padding by graph bucket.", [sample(GraphBucket)])
+    recompiles: Count | None = maybe("Graph recompilations seen.", 0)
+    jit_compiles: Count | None = maybe("Just-in-time kernel compilations seen.", 0)
+    custom_operators: bool | None = maybe("Whether the framework's custom operators were loaded.", True)
+    remarks: tuple[Text, ...] = several("Lines of the framework's log that speak of a fallback, redacted.", ["..."])
 
 
 class Capture(Artifact):
@@ -91,6 +173,13 @@ class Capture(Artifact):
         "Calls expected against calls seen.",
         [sample(Completeness)],
     )
+    checks: tuple[SourceCheck, ...] = several("Cross-checks between the profiler's files.", [sample(SourceCheck)])
+    host: tuple[HostCost, ...] = several("Host time by interface.", [sample(HostCost)])
+    health: Health | None = maybe("State of the baseline, where it is known.", sample(Health))
+    stage: Literal["short_prefill", "long_prefill", "decode", "mixed"] | None = maybe(
+        "Stage of the Workload that was captured; absent for all of them.", "decode"
+    )
+    clocks_mhz: tuple[Positive, ...] = several("Core clocks seen, in MHz, ascending.", [1800])
     clock: Literal["steady", "changed", "unknown"] = about(
         "Whether the core clock changed inside the capture.", "unknown"
     )
