@@ -31,3 +31,9 @@ MAX_SEGMENT_BYTES = 255
 
 MAX_POINTER = 1_024
 """Characters of a JSON pointer in a problem; a longer one is cut at a container that holds the place."""
+
+MAX_TRACE_BYTES = 8 * 1024 * 1024 * 1024
+"""A trace of events, unpacked; it is read in pieces."""
+
+MAX_EVENT_CHARS = 4 * 1024 * 1024
+"""One event of a trace, or one value beside its events: all that is held of the text at a time."""

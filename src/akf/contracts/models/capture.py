@@ -51,6 +51,20 @@ class Counter(Value):
     time_ns: Count = about("Busy time of an average block, summed over the launches, in nanoseconds.", 1200000)
 
 
+class Balance(Value):
+    """How evenly one kind of core shared the work; what is summed over launches can be added up."""
+
+    unit: Symbol = about("Kind of core, as the profiler prefixes its counters.", "aiv")
+    launches: Positive = about("Launches whose blocks were measured one by one.", 1)
+    blocks: Positive = about("Blocks measured, summed over these launches.", 40)
+    mean_ns: Count = about("Time of an average block, summed over these launches, in nanoseconds.", 20900)
+    longest_ns: Count = about("Time of the longest block, summed over these launches, in nanoseconds.", 23800)
+    last_ns: Count = about(
+        "Time of the block with the highest number, summed over these launches, in nanoseconds: the tail, if it is short.",
+        10600,
+    )
+
+
 class Entry(Value):
     """Device time of one kernel at one set of shapes on one rank."""
 
@@ -78,6 +92,9 @@ class Entry(Value):
     )
     counters: tuple[Counter, ...] = several(
         "Busy time by pipe; empty where no counters were recorded.", [sample(Counter)]
+    )
+    balance: tuple[Balance, ...] = several(
+        "Times of single blocks by kind of core; empty where no block was timed by itself.", [sample(Balance)]
     )
 
 
