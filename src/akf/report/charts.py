@@ -154,13 +154,12 @@ def _target(one: Curve, target: float | None, end: float) -> Iterator[Markup]:
     yield _label(_PLOT_LEFT + 1, y - 4, f"target {numbers.number(float(target), 'times')}", "start", "target-text")
     if one.needed_ratio is None:
         return
-    x = _PLOT_LEFT + _PLOT_WIDTH * (1 - 1 / one.needed_ratio)
-    yield tag("line", class_="needed", x1=f"{_fixed(x)}%", x2=f"{_fixed(x)}%", y1=_fixed(y),
-              y2=str(_PLOT_TOP + _PLOT_HEIGHT))  # fmt: skip
-    yield tag("circle", class_="dot", cx=f"{_fixed(x)}%", cy=_fixed(y), r="3.5")
-    right = x < _HALF
-    yield _label(x + (1.2 if right else -1.2), _PLOT_TOP + _PLOT_HEIGHT - 6, f"needs {numbers.number(float(one.needed_ratio), 'times')}",
-                 "start" if right else "end")  # fmt: skip
+    x, floor = _PLOT_LEFT + _PLOT_WIDTH * (1 - 1 / one.needed_ratio), _PLOT_TOP + _PLOT_HEIGHT
+    at = f"{_fixed(x)}%"
+    yield tag("line", class_="needed", x1=at, x2=at, y1=_fixed(y), y2=str(floor))
+    yield tag("circle", class_="dot", cx=at, cy=_fixed(y), r="3.5")
+    said, side = f"needs {numbers.number(float(one.needed_ratio), 'times')}", x < _HALF
+    yield _label(x + (1.2 if side else -1.2), floor - 6, said, "start" if side else "end")
 
 
 def _ceiling(one: Curve, end: float) -> Iterator[Markup]:
