@@ -50,10 +50,10 @@ def _each(expected: Sequence[Dimension], seen: Sequence[int]) -> dict[str, int] 
 
 def _regrouped(expected: Sequence[Dimension], seen: Sequence[int]) -> dict[str, int] | None:
     symbol = None if not expected or isinstance(expected[0], int) else expected[0]["sym"]
-    fixed = [size for size in expected if isinstance(size, int)]
-    if len(fixed) != len(expected) - (symbol is not None):
+    if not all(isinstance(size, int) for size in expected[symbol is not None :]):
         return None
-    left = list(seen)
+    fixed = [size for size in expected if isinstance(size, int) and size > 1]
+    left = [size for size in seen if size > 1]
     while fixed:
         wanted, found = fixed.pop(), left.pop() if left else 0
         while wanted != found:
