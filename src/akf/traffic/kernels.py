@@ -1,0 +1,164 @@
+"""Device tasks as every importer hands them over, gathered by what they are.
+
+Invariants:
+1. An importer gives frames with the columns `COLUMNS`, one row per task, in any order and any number of pieces. Further
+   columns are counters: nanoseconds that an average block was busy. A column `line` says where a row stands.
+2. Tasks that differ in nothing but time and counters are of one key. What counts instances (a number behind the
+   operator's type, or behind a collective's name) is no difference.
+3. What is held of a task is its key, step, start and duration; a collective also keeps the name that all ranks share.
+4. A counter that some tasks of a key lack is no counter of that key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import polars as pl
+
+from akf.contracts.problems import InvalidError, Problem
+from akf.contracts.text import printable
+from akf.traffic.operands import Operand, operands
+
+KEY = (
+    "rank", "kernel", "op_type", "core_type", "kind", "graph", "blocks",
+    "input_shapes", "input_dtypes", "input_formats", "output_shapes", "output_dtypes", "output_formats",
+)  # fmt: skip
+"""int, text, text|null, text, `computing` or `communication`, bool|null, int|null, and six texts|null."""
+
+COLUMNS = (*KEY, "step", "start_ns", "duration_ns")
+"""`step` is an int, or null for a task outside all steps."""
+
+LINE = "line"
+MAX_KEYS = 2**20
+_LONGEST_NAME = 256
+_INSTANCE = re.compile(r"_{1,2}\d+(?:_\d+)*(?:@\d+)?$", re.ASCII)
+
+
+class Key(NamedTuple):
+    """What tasks are alike in."""
+
+    rank: int
+    kernel: str
+    op_type: str | None
+    core_type: str
+    kind: str
+    graph: bool | None
+    blocks: int | None
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+
+
+class Tasks:
+    """Device tasks of all ranks.
+
+    Attributes:
+        keys: What they are; a key's number is its place here.
+    """
+
+    def __init__(self) -> None:
+        self.keys: list[Key] = []
+        self._counted: dict[int, dict[str, int | None]] = {}
+        self._numbers: dict[Key, int] = {}
+        self._seen: dict[tuple[object, ...], int] = {}
+        self._parts: list[pl.DataFrame] = []
+
+    def add(self, frame: pl.DataFrame, file: str) -> None:
+        """Take the tasks of one frame; `file` is what problems call it.
+
+        Raises:
+            InvalidError: Operands that contradict each other, with their line.
+        """
+        if frame.is_empty():
+            return
+        counters = [name for name in frame.columns if name not in {*COLUMNS, LINE}]
+        shared = pl.when(pl.col("kind") == "communication").then(pl.col("kernel"))
+        groups = frame.group_by(KEY).agg(
+            pl.col("step", "start_ns", "duration_ns"),
+            *(pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).sum()).alias(name) for name in counters),
+            pl.col(LINE).min() if LINE in frame.columns else pl.lit(None, pl.Int64).alias(LINE),
+            collective=shared.first().cast(pl.String),
+        )
+        numbers = self._number(groups.select(*KEY, LINE).sort(LINE).iter_rows(), file)
+        found = [numbers[row] for row in groups.select(KEY).iter_rows()]
+        for number, *times in zip(found, *(groups[name].to_list() for name in counters), strict=True):
+            self._count(number, dict(zip(counters, times, strict=True)))
+        held = groups.select("step", "start_ns", "duration_ns", "collective", key=pl.Series(found, dtype=pl.UInt32))
+        self._parts.append(held.explode("step", "start_ns", "duration_ns", empty_as_null=False, keep_nulls=True))
+
+    def rows(self) -> pl.DataFrame:
+        """All tasks: key, step, start_ns, duration_ns, collective."""
+        if len(self._parts) > 1:
+            self._parts = [pl.concat(self._parts)]
+        return self._parts[0].with_columns(pl.col("key").cast(pl.Int64))
+
+    def _number(self, rows: Iterable[tuple[object, ...]], file: str) -> dict[tuple[object, ...], int]:
+        problems: list[Problem] = []
+        for *raw, line in rows:
+            row = tuple(raw)
+            if row in self._seen:
+                continue
+            try:
+                key = _key(*row)  # type: ignore[arg-type]
+            except ValueError as error:
+                problems.append(Problem("AKF-F123", str(error), file, line=line))  # type: ignore[arg-type]
+                continue
+            number = self._numbers.setdefault(key, len(self.keys))
+            if number == len(self.keys):
+                self.keys.append(key)
+            self._seen[row] = number
+        if len(self._seen) > MAX_KEYS:
+            hint = "profile fewer steps"
+            problems.append(Problem("AKF-F124", f"more than {MAX_KEYS} different kernels", file, hint=hint))
+        if problems:
+            raise InvalidError(problems)
+        return self._seen
+
+    def _count(self, number: int, times: dict[str, int | None]) -> None:
+        """Add the counters of some tasks of one key; one that is missing now or was missing before stays missing."""
+        held = self._counted.get(number)
+        if held is None:
+            self._counted[number] = dict(times)
+            return
+        for name in held.keys() | times.keys():
+            before, now = held.get(name), times.get(name)
+            held[name] = None if before is None or now is None else before + now
+
+    def counters(self, number: int) -> dict[str, int]:
+        """The summed time of one key by counter, in nanoseconds."""
+        return {name: time for name, time in sorted(self._counted[number].items()) if time is not None}
+
+
+def _key(
+    rank: int, kernel: str, op_type: str | None, core_type: str, kind: str, graph: bool | None, blocks: int | None,
+    *texts: str | None,
+) -> Key:  # fmt: skip
+    return Key(
+        rank,
+        named(family(kernel, op_type, kind)),
+        None if op_type is None else named(op_type),
+        named(core_type),
+        kind,
+        graph,
+        blocks,
+        operands(*texts[:3]),
+        operands(*texts[3:]),
+    )
+
+
+def family(kernel: str, op_type: str | None, kind: str) -> str:
+    """A kernel's name without what counts its instances."""
+    if kind == "communication":
+        return _INSTANCE.sub("", kernel) or kernel
+    stem = kernel.rstrip("0123456789").removesuffix("_") if op_type else kernel
+    return stem if op_type and stem != kernel and stem.endswith(op_type) else kernel
+
+
+def named(text: str) -> str:
+    """A name as it may stand in an artifact: printable, and of a length that every reader takes."""
+    name = printable(text)
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 17]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"

@@ -1,0 +1,141 @@
+"""One pass over one table that may be larger than memory.
+
+Invariants:
+1. Held at a time is one piece of the file. The digest is of the very bytes that were parsed.
+2. Nothing of a file with a problem counts: the pass ends with an `InvalidError` that holds them all, up to
+   `MAX_LISTED`, and no frame is given after the first problem.
+3. A file without rows is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import polars as pl
+
+from akf.contracts.files import open_regular, refusal
+from akf.contracts.problems import InvalidError, Problem
+from akf.traffic.cells import LONGEST_LINE
+from akf.traffic.rows import fast, slow
+from akf.traffic.tables import Header, Table, read_header
+
+PIECE = 16 * 1024 * 1024
+MAX_LISTED = 20
+
+
+class Reader:
+    """A table to be read once: ``for frame in Reader(path, "rank0/kernel_details.csv", KERNELS)``.
+
+    Args:
+        path: The file.
+        name: What problems and artifacts call it.
+        table: What it must hold.
+        progress: Told the number of bytes after each piece.
+        piece: Bytes to hold at a time.
+
+    Attributes:
+        digest: SHA-256 of the file, once it is read.
+        header: Its columns, from the first frame on.
+    """
+
+    header: Header
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        name: str,
+        table: Table,
+        progress: Callable[[int], object] = lambda _: None,
+        piece: int = PIECE,
+    ) -> None:
+        self._path = os.fspath(path)
+        self._table = table
+        self._progress = progress
+        self._piece = piece
+        self._problems: list[Problem] = []
+        self.name = name
+        self.digest = ""
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        """Read the file.
+
+        Raises:
+            InvalidError: With every problem of the file.
+            StorageError: It cannot be read.
+        """
+        hashed = hashlib.sha256()
+        line = 0
+        rows = 0
+        with ThreadPoolExecutor(1) as beside:
+            for piece in self._pieces():
+                hashing = beside.submit(hashed.update, piece)
+                body = piece
+                if not line:
+                    head, _, body = piece.partition(b"\n")
+                    self._read_header(head)
+                    line = 1
+                if body:
+                    frame = self._frame(body if body.endswith(b"\n") else body + b"\n", line + 1)
+                    line += body.count(b"\n")
+                    if frame is not None:
+                        rows += frame.height
+                        yield frame
+                    elif len(self._problems) > MAX_LISTED:
+                        break
+                hashing.result()
+                self._progress(len(piece))
+        if not line:
+            self._problems.append(Problem("AKF-F119", "the file is empty", self.name, hint=_NOTHING))
+        elif not rows and not self._problems:
+            self._problems.append(Problem("AKF-F119", "the file has no rows", self.name, line=line, hint=_NOTHING))
+        self._refuse()
+        self.digest = "sha256:" + hashed.hexdigest()
+
+    def _read_header(self, line: bytes) -> None:
+        header, self._problems = read_header(line.removesuffix(b"\r"), self._table, self.name)
+        if header is None:
+            self._refuse()
+        else:
+            self.header = header
+
+    def _frame(self, body: bytes, line: int) -> pl.DataFrame | None:
+        frame = fast(body, line, self.header)
+        if frame is None:
+            most = MAX_LISTED + 1 - len(self._problems)
+            frame, problems = slow(body, line, self.header, self.name, most)
+            self._problems += problems
+        return None if self._problems else frame
+
+    def _refuse(self) -> None:
+        if len(self._problems) > MAX_LISTED:
+            cut = f"more than {MAX_LISTED} problems; the rest of the file was not read"
+            self._problems[MAX_LISTED:] = [Problem("AKF-F121", cut, self.name)]
+        if self._problems:
+            raise InvalidError(self._problems)
+
+    def _pieces(self) -> Iterator[bytes]:
+        """The file in pieces of whole lines; only the last line may lack its end."""
+        descriptor = open_regular(self._path)
+        try:
+            rest = b""
+            while data := os.read(descriptor, self._piece):
+                cut = data.rfind(b"\n") + 1
+                if cut:
+                    yield rest + data[:cut]
+                    rest = data[cut:]
+                else:
+                    rest += data
+                if len(rest) > LONGEST_LINE:  # which is refused
+                    break
+            if rest:
+                yield rest
+        except OSError as error:
+            raise refusal(self._path, error) from error
+        finally:
+            os.close(descriptor)
+
+
+_NOTHING = "nothing was recorded: profile again"
