@@ -15,7 +15,7 @@ from akf.contracts.problems import AkfError
 SOURCE = Path(codes.__file__).parents[1]
 PROBLEM = re.compile(r"AKF-[A-Z][0-9]{3}")
 REASON = re.compile(r"[A-Z]{2,}[A-Z0-9]*(_[A-Z0-9]+)*")
-EMITTERS = ("judge", "evaluate", "harness", "contracts/measured.py")
+EMITTERS = ("judge", "evaluate", "harness", "opportunity", "contracts/measured.py")
 
 # Reason codes of later steps: boards, model and serving gates, and the corpus of exploits.
 RESERVED = frozenset({
@@ -26,7 +26,7 @@ RESERVED = frozenset({
     "UNSIGNED_RUN",
 })  # fmt: skip
 # Words in capitals that are no reason codes.
-OTHER_WORDS = frozenset({"ABBA", "AKF_STATE", "LANG", "PATH", "XDG_STATE_HOME"})
+OTHER_WORDS = frozenset({"ABBA", "AKF_STATE", "COMMUNICATION", "HCCL", "LANG", "PATH", "XDG_STATE_HOME"})
 # The judge names a check whose gate gives no code by the check's outcome (`akf.judge.table`).
 BY_OUTCOME = frozenset(outcome.upper() for outcome in get_args(Outcome)) - {"PASS", "FAIL"}
 ERRORS = {

@@ -33,7 +33,8 @@ LEAVES = {
 UNITS = re.compile(r"_(ns|us|ms|s|mhz|bytes|tokens|ratio|per_s)$")
 DIMENSIONLESS = {
     # counts of things that the name itself says
-    "attempts", "batches", "blocks", "calls", "calls_per_step", "concurrency", "configurations", "cores", "cpus",
+    "attempts", "batches", "blocks", "calls", "calls_per_step", "candidates", "checks", "concurrency",
+    "configurations", "cores", "cpus",
     "expected_calls", "jit_compiles", "launches", "ledger_lines", "legs", "model", "n", "numa_nodes",
     "operations", "operator", "pairs", "pairs_to_decide", "prefix_hits", "prefix_queries",
     "recompiles", "replays", "reproduction", "resumes", "seen_calls", "serving", "steps", "tokens", "tries",

@@ -7,7 +7,7 @@ Invariants:
 - An interval keeps its stated confidence exactly (Wilcoxon's signed-rank test, inverted) or does not exist.
 - A ratio above 1 means that the candidate is better; gain = ratio - 1.
 
-`samples` and `reduce` turn planned samples into figures, `interval` and `signed_rank` hold the test,
+`samples` and `reduce` turn planned samples into figures, `interval`, `location` and `signed_rank` hold the test,
 `outcomes` the rules, `planning` and `chances` the estimates for plans. Names are loaded when they are first used:
 validation needs one of them and must start fast.
 """
@@ -17,6 +17,7 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from akf.stats.interval import Interval, hodges_lehmann, signed_rank_interval, signed_rank_lower_bound
+    from akf.stats.location import Location, signed_rank_location
     from akf.stats.outcomes import GainOutcome, GuardOutcome, aa_valid, gain_outcome, guard_outcome
     from akf.stats.planning import detectable_gain, pairs_to_decide, power, spread
     from akf.stats.reduce import Reduced, Reduction, reduce_samples
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "interval": ("Interval", "hodges_lehmann", "signed_rank_interval", "signed_rank_lower_bound"),
+    "location": ("Location", "signed_rank_location"),
     "outcomes": ("GainOutcome", "GuardOutcome", "aa_valid", "gain_outcome", "guard_outcome"),
     "planning": ("detectable_gain", "pairs_to_decide", "power", "spread"),
     "reduce": ("Reduced", "Reduction", "reduce_samples"),
@@ -57,6 +59,7 @@ __all__ = [
     "Incomplete",
     "Interval",
     "Kind",
+    "Location",
     "Reduced",
     "Reduction",
     "Sample",
@@ -83,6 +86,7 @@ __all__ = [
     "reduce_samples",
     "signed_rank_counts",
     "signed_rank_interval",
+    "signed_rank_location",
     "signed_rank_lower_bound",
     "spread",
 ]

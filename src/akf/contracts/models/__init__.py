@@ -6,13 +6,14 @@ from akf.contracts.models.campaign import Campaign
 from akf.contracts.models.candidate import Candidate, CandidateManifest
 from akf.contracts.models.capture import Capture
 from akf.contracts.models.decision import Decision, Portability
-from akf.contracts.models.edges import Adapter, LaneResult, Triage, TrustRoot
+from akf.contracts.models.edges import Adapter, LaneResult, TrustRoot
 from akf.contracts.models.gate import Gate
 from akf.contracts.models.plan import Plan
 from akf.contracts.models.release import Deployment, KnowledgeEntry, ReleaseRecord, Revocation, RollbackPlan
 from akf.contracts.models.run import Run
 from akf.contracts.models.suite import OptimizationSuite
 from akf.contracts.models.task import Task
+from akf.contracts.models.triage import Triage
 from akf.contracts.models.workload import Workload
 
 MODELS: dict[str, type[Value]] = {

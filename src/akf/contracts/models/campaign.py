@@ -48,6 +48,7 @@ from akf.contracts.models.common import (
     Soc,
     Toolkit,
 )
+from akf.contracts.models.triage import OpportunityPolicy
 
 SET = "akf fill CAMPAIGN --set POINTER=VALUE"
 CALIBRATE = "akf calibrate CAMPAIGN"
@@ -285,3 +286,6 @@ class Campaign(Artifact):
     )
     trust: Trust = about("Signing mode and pinned keys.", sample(Trust))
     promotion: Promotion = about("What may be promoted.", sample(Promotion))
+    opportunity: OpportunityPolicy | None = maybe(
+        "What a triage goes by; what is not stated is assumed.", {"target_ratio": 1.02, "leg_s": 300}
+    )

@@ -1,4 +1,4 @@
-"""Adapter, Triage, LaneResult and TrustRoot: the borders of the system."""
+"""Adapter, LaneResult and TrustRoot: the borders of the system."""
 
 from typing import Literal
 
@@ -10,7 +10,6 @@ from akf.contracts.models.base import (
     Lane,
     Name,
     Never,
-    NonNegative,
     Positive,
     Ref,
     RelPath,
@@ -21,7 +20,6 @@ from akf.contracts.models.base import (
     refs,
     sample,
     several,
-    stated,
 )
 from akf.contracts.models.common import RoleKeys
 
@@ -56,35 +54,6 @@ class Adapter(Artifact):
         "Framework revisions that it knows; any other is unmapped, not guessed.", ["0.1.0"], min_length=1
     )
     sources: tuple[RelPath, ...] = several("Files that belong to it.", ["src/rmsnorm.cpp"])
-
-
-class Hotspot(Value):
-    callsite: Id = about("Callsite in the Workload.", "add-rms-norm")
-    answer: Literal["kernel", "integration", "configuration", "pipeline", "no_go"] = about(
-        "Task type, or no-go.", "kernel"
-    )
-    share_ratio: NonNegative | None = stated(
-        "Fewer than 6 steps were captured, so no share can be stated.", "Share h of the target metric.", 0.12
-    )
-    ceiling_ratio: NonNegative | None = stated(
-        "No share, so no ceiling.", "Speed-up if the callsite cost nothing, 1/(1-h).", 1.136
-    )
-    rule: Text = about("Rule that answered, with its numbers.", "ceiling 1.136 exceeds the target 1.02")
-
-
-class Triage(Artifact):
-    kind: Literal["Triage"] = about("Kind of this artifact.", "Triage")
-    parents: tuple[Ref, ...] = about(
-        "Campaign, Workload and Capture.",
-        refs("Campaign", "Workload", "Capture"),
-        min_length=3,
-    )
-    hotspots: tuple[Hotspot, ...] = about(
-        "Hotspots in order of their share.",
-        [sample(Hotspot)],
-        min_length=1,
-    )
-    board_s: Count = about("Device time that the campaign will cost, in seconds.", 7200)
 
 
 class LegBudget(Value):
