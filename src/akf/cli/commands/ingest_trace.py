@@ -33,7 +33,7 @@ def ingest(
     from akf.contracts.schemas import schema  # noqa: PLC0415
     from akf.traffic.traces.layout_options import stated  # noqa: PLC0415
     from akf.traffic.traces.reader import read  # noqa: PLC0415
-    from akf.traffic.traces.recognise import recognised  # noqa: PLC0415
+    from akf.traffic.traces.recognise import confirm, recognised  # noqa: PLC0415
     from akf.traffic.traces.workload import Options, draft_of, make  # noqa: PLC0415
 
     _free(out, requests)
@@ -42,15 +42,21 @@ def ingest(
     draft = load(onto, "Workload")
     value = draft_of(draft, options)
     trace = read(traces, chosen or recognised(traces))
+    if chosen is None:
+        confirm(trace.layout, max(trace.requests.inputs))
     made = make(value, trace, options, os.fspath(onto))
     _publish(out, made.data, requests, made.requests)
     workload = made.workload
-    name = os.fspath(out) if out is not None else workload["id"]
+    name = os.fspath(onto if out is None else out)
     document: dict[str, Any] = {
         "workload": None if out is None else str(out),
         "requests": None if requests is None else str(requests),
         "id": workload["id"],
-        "layout": {"name": trace.layout.name, "published": trace.layout.published, "licence": trace.layout.licence},
+        "layout": {
+            "name": trace.layout.name,
+            "publication": trace.layout.published,
+            "publication_licence": trace.layout.licence,
+        },
         "tokenizer_matches": workload["source"].get("tokenizer_matches"),
         "data_class": workload["data_class"],
         "rows_out_of_order": trace.out_of_order,

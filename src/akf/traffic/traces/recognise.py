@@ -4,6 +4,8 @@ Invariants:
 - A CSV is known by its columns, whole; JSON Lines by the fields of its first line.
 - `timed_trace` is never guessed: its fields are Mooncake's, and neither its unit of time nor its block size is in the
   file. It must be named, with its unit.
+- Mooncake's layout is confirmed by its blocks: as long as no prompt is longer than one, any other size fits as well,
+  and the trace must be named too.
 - Every file of one trace has one layout.
 """
 
@@ -56,6 +58,21 @@ def recognised(files: Sequence[str | os.PathLike[str]]) -> Layout:
         hint = "ingest one trace at a time; several files are parts of one trace"
         raise InvalidError.of("AKF-F257", message, file=os.fspath(files[0]), hint=hint)
     return layout
+
+
+def confirm(layout: Layout, longest_tokens: int) -> None:
+    """Refuse a recognised layout that the blocks cannot tell from a timed trace.
+
+    Raises:
+        UsageError: No prompt is longer than a block.
+    """
+    if layout.exact and longest_tokens <= layout.block_size_tokens:
+        message = (
+            f"the trace has the fields of {layout.name} and of {NAMED_ONLY}, and no prompt is longer than a block of "
+            f"{layout.block_size_tokens} tokens, which would tell them apart"
+        )
+        hint = f"name it: --layout {layout.name}, or --layout {NAMED_ONLY} with --sec-multiplier and --block-size"
+        raise UsageError.of("AKF-F251", message, found=longest_tokens, hint=hint)
 
 
 def _of(line: bytes) -> Layout | None:

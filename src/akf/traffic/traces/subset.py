@@ -61,7 +61,9 @@ def statistics(
     found = gaps(requests.times[start:end])
     values: dict[str, Number] = {"rate-per-s": found.rate_per_s, "gap-cv-ratio": _exact(root(found.cv_squared))}
     for what, counts in (("input", inputs), ("output", outputs)):
-        values |= {f"{what}-p{percent}-tokens": Fraction(quantile(counts, Fraction(percent, 100))) for percent in _QUANTILES}
+        values |= {
+            f"{what}-p{percent}-tokens": Fraction(quantile(counts, Fraction(percent, 100))) for percent in _QUANTILES
+        }
     shares: dict[str, Number] = {}
     stages = Counter(stage_of[start:end])
     for place, name in enumerate(names):

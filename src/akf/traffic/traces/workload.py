@@ -18,8 +18,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from akf.contracts.loader import Document, parse
 from akf.contracts.limits import MAX_SAFE_INTEGER
+from akf.contracts.loader import Document, parse
 from akf.contracts.problems import InvalidError
 from akf.contracts.rules.workload import bounds_problems, meaning_problems
 from akf.contracts.schemas import validate
