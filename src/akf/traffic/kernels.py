@@ -1,12 +1,13 @@
 """Device tasks as every importer hands them over, gathered by what they are.
 
 Invariants:
-1. An importer gives frames with the columns `COLUMNS`, one row per task, in any order and any number of pieces. Further
-   columns are counters: nanoseconds that an average block was busy. A column `line` says where a row stands.
+1. An importer gives frames with the columns `COLUMNS`, one row per task, in any order and any number of pieces. A
+   column `line` says where a row stands; one `calls` is 0 in a row that goes on with a task which a step's end cut.
+   Further columns are counters: nanoseconds that an average block was busy.
 2. Tasks that differ in nothing but time and counters are of one key. What counts instances (a number behind the
    operator's type, or behind a collective's name) is no difference.
 3. What is held of a task is its key, step, start and duration; a collective also keeps the name that all ranks share.
-4. A counter that some tasks of a key lack is no counter of that key.
+4. A counter that some tasks of a key lack is no counter of that key. A task outside all steps counts for nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +30,12 @@ KEY = (
 """int, text, text|null, text, `computing` or `communication`, bool|null, int|null, and six texts|null."""
 
 COLUMNS = (*KEY, "step", "start_ns", "duration_ns")
-"""`step` is an int, or null for a task outside all steps."""
+"""`step` is an int, or null for a task outside all steps: its number, the same on all ranks, plus `WINDOW` times the
+number of the capture that it belongs to, in any order (two profiles of one rank are two captures)."""
 
-LINE = "line"
+WINDOW = 2**32
+
+LINE, CALLS = "line", "calls"
 MAX_KEYS = 2**20
 _LONGEST_NAME = 256
 _INSTANCE = re.compile(r"_{1,2}\d+(?:_\d+)*(?:@\d+)?$", re.ASCII)
@@ -56,10 +60,12 @@ class Tasks:
 
     Attributes:
         keys: What they are; a key's number is its place here.
+        outside: Number of rows that lay in no step.
     """
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
+        self.outside = 0
         self._counted: dict[int, dict[str, int | None]] = {}
         self._numbers: dict[Key, int] = {}
         self._seen: dict[tuple[object, ...], int] = {}
@@ -71,28 +77,34 @@ class Tasks:
         Raises:
             InvalidError: Operands that contradict each other, with their line.
         """
-        if frame.is_empty():
+        inside = frame.drop_nulls("step")
+        self.outside += frame.height - inside.height
+        if inside.is_empty():
             return
-        counters = [name for name in frame.columns if name not in {*COLUMNS, LINE}]
+        frame = inside if CALLS in frame.columns else inside.with_columns(pl.lit(1).alias(CALLS))
+        counters = [name for name in frame.columns if name not in {*COLUMNS, LINE, CALLS}]
         shared = pl.when(pl.col("kind") == "communication").then(pl.col("kernel"))
         groups = frame.group_by(KEY).agg(
             pl.col("step", "start_ns", "duration_ns"),
+            pl.col(CALLS).cast(pl.UInt8),
             *(pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).sum()).alias(name) for name in counters),
             pl.col(LINE).min() if LINE in frame.columns else pl.lit(None, pl.Int64).alias(LINE),
-            collective=shared.first().cast(pl.String),
+            collective=shared.first().cast(pl.String).cast(pl.Categorical),
         )
         numbers = self._number(groups.select(*KEY, LINE).sort(LINE).iter_rows(), file)
         found = [numbers[row] for row in groups.select(KEY).iter_rows()]
         for number, *times in zip(found, *(groups[name].to_list() for name in counters), strict=True):
             self._count(number, dict(zip(counters, times, strict=True)))
-        held = groups.select("step", "start_ns", "duration_ns", "collective", key=pl.Series(found, dtype=pl.UInt32))
-        self._parts.append(held.explode("step", "start_ns", "duration_ns", empty_as_null=False, keep_nulls=True))
+        lists = ("step", "start_ns", "duration_ns", CALLS)
+        held = groups.select(*lists, "collective", key=pl.Series(found, dtype=pl.UInt32))
+        self._parts.append(held.explode(lists, empty_as_null=False, keep_nulls=True))
 
     def rows(self) -> pl.DataFrame:
-        """All tasks: key, step, start_ns, duration_ns, collective."""
-        if len(self._parts) > 1:
+        """All tasks: key, rank, step, start_ns, duration_ns, calls, collective."""
+        if len(self._parts) != 1:
             self._parts = [pl.concat(self._parts)]
-        return self._parts[0].with_columns(pl.col("key").cast(pl.Int64))
+        ranks = pl.Series([key.rank for key in self.keys], dtype=pl.Int64)
+        return self._parts[0].with_columns(rank=ranks.gather(self._parts[0]["key"]))
 
     def _number(self, rows: Iterable[tuple[object, ...]], file: str) -> dict[tuple[object, ...], int]:
         problems: list[Problem] = []

@@ -1,0 +1,285 @@
+"""From device tasks to a Capture.
+
+Invariants:
+1. A Capture is about the tasks that lie in steps. Times, calls and counters of an entry are sums over them, so that two
+   captures of different ranks, or of different steps, add up to the capture of both. What ranks wait for one another is
+   only seen when they are captured together.
+2. A step lasts as long as the importer says; where it says nothing, to the next step's first task, and the last one to
+   the end of its last task. Should more run in a step than fits, the step is as long as what runs, and a check says so.
+3. Several captures of one rank are put in the order of time, and do not overlap.
+4. At most `MAX_STEPS` times are kept: beyond, each is of a run of neighbouring steps, whose numbers differ by one step.
+5. At most `MAX_ENTRIES` entries are kept, and half as many where each has over `MAX_STEPS` / 2 times: beyond, those
+   with the least time are one entry per rank and kind of core, whose name says how many they are.
+6. The same tasks make the same bytes, whatever their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from akf.contracts.problems import InvalidError, Problem
+from akf.traffic.intervals import COMMUNICATION, COMPUTING, LINES, WAITING, Swept, sweep, waiting
+from akf.traffic.kernels import WINDOW, Key, Tasks
+from akf.traffic.operands import Operand
+
+MAX_STEPS = 512
+MAX_ENTRIES = 4096
+WALLS = {"rank": pl.Int64, "step": pl.Int64, "step_ns": pl.Int64, "host_gap_ns": pl.Int64}
+"""What an importer knows of a step: how long it took, and for how much of it the device stood still because of the
+host; null where it is not known."""
+
+CallsiteOf = Callable[[str, str | None, list[dict[str, Any]], list[dict[str, Any]]], tuple[str | None, dict[str, int]]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a Capture says besides times; all lists in any order."""
+
+    id: str
+    title: str
+    platform: str
+    data_class: str
+    tool: Mapping[str, Any]
+    sources: Sequence[Mapping[str, str]]
+    bounds: str | None
+    stage: str | None = None
+    checks: Sequence[Mapping[str, Any]] = ()
+    host: Sequence[Mapping[str, Any]] = ()
+    clocks_mhz: Iterable[int] = ()
+
+
+def nowhere(
+    _kernel: str, _op_type: str | None, _inputs: list[dict[str, Any]], _outputs: list[dict[str, Any]]
+) -> tuple[None, dict[str, int]]:
+    """The callsite of a kernel where no Workload is given."""
+    return None, {}
+
+
+def build(tasks: Tasks, walls: pl.DataFrame, facts: Facts, callsite_of: CallsiteOf = nowhere) -> dict[str, Any]:
+    """Make the Capture.
+
+    Args:
+        tasks: All tasks of all ranks.
+        walls: `WALLS`, for as many steps as the importer knows.
+        facts: The rest.
+        callsite_of: Finds the callsite of a kernel and the sizes of its symbols.
+
+    Raises:
+        InvalidError: No task lies in a step, or two captures of a rank overlap.
+    """
+    if not tasks.keys:
+        raise InvalidError.of("AKF-F126", "no task lies in a step", hint="profile whole steps")
+    rows, walls = _in_order_of_time(tasks.rows(), walls)
+    steps = _steps(rows, walls)
+    entries, of_key = _entries(tasks, rows, max(steps["run"]) + 1, callsite_of)
+    swept = sweep(_laid_out(tasks, rows, steps, of_key))
+    breakdown, checks = _breakdown(steps, swept, facts.bounds)
+    _expose(entries, steps, swept)
+    clocks = sorted(set(facts.clocks_mhz))
+    found: dict[str, Any] = {
+        "schema_version": 1,
+        "kind": "Capture",
+        "id": facts.id,
+        "title": facts.title,
+        "platform": facts.platform,
+        "data_class": facts.data_class,
+        "tool": dict(facts.tool),
+        "sources": sorted(map(dict, facts.sources), key=lambda source: source["name"]),
+        "entries": sorted(entries.values(), key=_order),
+        "breakdown": breakdown,
+        "checks": sorted([*map(dict, facts.checks), *checks], key=lambda check: (check["name"], check["rank"])),
+        "host": sorted(map(dict, facts.host), key=lambda cost: (cost["rank"], cost["level"], cost["api"])),
+        "clocks_mhz": clocks,
+        "clock": ("unknown", "steady", "changed")[min(len(clocks), 2)],
+    }
+    return found | ({} if facts.stage is None else {"stage": facts.stage})
+
+
+def _in_order_of_time(rows: pl.DataFrame, walls: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Number each rank's captures in the order of time, in both frames."""
+    window = pl.col("step") // WINDOW
+    spans = (
+        rows.group_by("rank", window.alias("window"))
+        .agg(first=pl.col("start_ns").min(), last=(pl.col("start_ns") + pl.col("duration_ns")).max())
+        .sort("rank", "first", "window")
+        .with_columns(place=pl.int_range(pl.len()).over("rank"), before=pl.col("last").shift(1).over("rank"))
+    )
+    overlapping = spans.filter(pl.col("first") < pl.col("before"))["rank"].unique().sort()
+    if len(overlapping):
+        raise InvalidError(
+            Problem(
+                "AKF-F129",
+                f"two captures of rank {rank} overlap in time",
+                hint="name each profile once; a rank that the profiler did not record is taken for 0",
+            )
+            for rank in overlapping
+        )
+    place = spans.select("rank", "window", "place")
+
+    def numbered(frame: pl.DataFrame) -> pl.DataFrame:
+        frame = frame.with_columns(window=window).join(place, on=["rank", "window"], how="left")
+        return (
+            frame.with_columns(step=pl.col("place") * WINDOW + pl.col("step") % WINDOW)
+            .drop("window", "place")
+            .drop_nulls("step")
+        )
+
+    return (rows, walls) if spans.height == 1 else (numbered(rows), numbered(walls))
+
+
+def _steps(rows: pl.DataFrame, walls: pl.DataFrame) -> pl.DataFrame:
+    """All steps: rank, step, step_ns, host_gap_ns, group (the number among all), run (the place in lists of times)."""
+    spans = rows.group_by("rank", "step").agg(
+        first=pl.col("start_ns").min(), last=(pl.col("start_ns") + pl.col("duration_ns")).max()
+    )
+    place, count = pl.int_range(pl.len()).over("rank"), pl.len().over("rank")
+    following = pl.col("first").shift(-1).over("rank", pl.col("step") // WINDOW)
+    computed = pl.max_horizontal(pl.col("last"), following) - pl.col("first")
+    return (
+        spans.join(walls, on=["rank", "step"], how="full", coalesce=True)
+        .sort("rank", "step")
+        .with_columns(
+            pl.col("step_ns").fill_null(computed),
+            pl.col("host_gap_ns").fill_null(0),
+            group=pl.int_range(pl.len()),
+            run=pl.when(count > MAX_STEPS).then(place * MAX_STEPS // count).otherwise(place),
+        )
+    )
+
+
+def _entries(
+    tasks: Tasks, rows: pl.DataFrame, runs: int, callsite_of: CallsiteOf
+) -> tuple[dict[int, dict[str, Any]], pl.Series]:
+    """The entries by number, without exposed time; and the number of each key's entry."""
+    duration = pl.col("duration_ns")
+    sums = rows.group_by("key").agg(pl.col("calls").cast(pl.Int64).sum(), time=duration.sum(), longest=duration.max())
+    numbers: dict[Any, int] = {}
+    entries: dict[int, dict[str, Any]] = {}
+    of_key = [0] * len(tasks.keys)
+    limit = MAX_ENTRIES if runs <= MAX_STEPS // 2 else MAX_ENTRIES // 2
+    by_time = sorted(
+        ((time, tasks.keys[number], number, calls, longest) for number, calls, time, longest in sums.iter_rows()),
+        key=lambda found: (-found[0], _plain(found[1])),
+    )
+    kept = len(by_time) if len(by_time) <= limit else limit - len({(key.rank, key.core_type) for key in tasks.keys})
+    for place, (time, key, number, calls, longest) in enumerate(by_time):
+        entry = numbers.setdefault(key if place < kept else (key.rank, key.core_type), len(numbers))
+        of_key[number] = entry
+        if place < kept:
+            entries[entry] = _entry(key, callsite_of) | _figures(calls, time, longest)
+            counters = tasks.counters(number).items()
+            entries[entry]["counters"] = [{"name": name, "time_ns": spent} for name, spent in counters]
+            continue
+        rest = entries.setdefault(entry, _rest(key) | _figures(0, 0, 0) | {"kernels": 0})
+        rest["kernels"] += 1
+        rest["calls"] += calls
+        rest["time_ns"] += time
+        rest["longest_ns"] = max(rest["longest_ns"], longest)
+    for found in entries.values():
+        if "kernels" in found:
+            found["kernel"] = f"{found.pop('kernels')} further kernels"
+    return entries, pl.Series(of_key, dtype=pl.Int64)
+
+
+def _entry(key: Key, callsite_of: CallsiteOf) -> dict[str, Any]:
+    inputs, outputs = [_seen(operand) for operand in key.inputs], [_seen(operand) for operand in key.outputs]
+    callsite, symbols = callsite_of(key.kernel, key.op_type, inputs, outputs)
+    optional = {
+        "op_type": key.op_type,
+        "graph": None if key.graph is None else ("eager", "graph")[key.graph],
+        "blocks": key.blocks,
+    }
+    return {
+        "rank": key.rank,
+        "callsite": callsite,
+        "kernel": key.kernel,
+        "symbols": symbols,
+        "inputs": inputs,
+        "outputs": outputs,
+        "core_type": key.core_type,
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+def _rest(key: Key) -> dict[str, Any]:
+    return {
+        "rank": key.rank, "callsite": None, "symbols": {}, "inputs": [], "outputs": [], "core_type": key.core_type,
+        "counters": [],
+    }  # fmt: skip
+
+
+def _figures(calls: int, time: int, longest: int) -> dict[str, Any]:
+    return {"calls": calls, "time_ns": time, "longest_ns": longest}
+
+
+def _seen(operand: Operand) -> dict[str, Any]:
+    shape = None if operand.shape is None else list(operand.shape)
+    found: dict[str, Any] = {"shape": shape, "dtype": operand.dtype}
+    return found if operand.layout is None else found | {"layout": operand.layout}
+
+
+def _plain(key: Key) -> str:
+    return repr(tuple(key))
+
+
+def _order(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return entry["rank"], -entry["time_ns"], entry["kernel"], repr(sorted(entry.items(), key=lambda item: item[0]))
+
+
+def _laid_out(tasks: Tasks, rows: pl.DataFrame, steps: pl.DataFrame, of_key: pl.Series) -> pl.DataFrame:
+    """The tasks as the sweep wants them; a collective that waits is cut in two."""
+    computing = pl.Series([key.kind == "computing" for key in tasks.keys]).gather(rows["key"])
+    rows = rows.join(steps.select("rank", "step", "group"), on=["rank", "step"], how="left").with_columns(
+        key=of_key.gather(rows["key"])
+    )
+    collectives = waiting(rows.filter(~computing))
+    wait, start = pl.col("waiting_ns"), pl.col("start_ns")
+    end = start + pl.col("duration_ns")
+    return pl.concat(
+        [
+            rows.filter(computing).select("group", "key", "start_ns", kind=pl.lit(COMPUTING), end_ns=end),
+            collectives.select("group", "key", start_ns=start + wait, kind=pl.lit(COMMUNICATION), end_ns=end),
+            collectives.filter(wait > 0).select("group", "key", "start_ns", kind=pl.lit(WAITING), end_ns=start + wait),
+        ]
+    )
+
+
+def _breakdown(
+    steps: pl.DataFrame, swept: Swept, bounds: str | None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    busy = pl.sum_horizontal(LINES[:3])
+    lines = (
+        steps.join(swept.lines, on="group", how="left")
+        .sort("group")
+        .with_columns(pl.col(LINES).fill_null(0), said_ns="step_ns")
+        .with_columns(step_ns=pl.max_horizontal("step_ns", busy))
+        .with_columns(host_gap_ns=pl.min_horizontal("host_gap_ns", pl.col("step_ns") - busy))
+        .with_columns(idle_ns=pl.col("step_ns") - busy - pl.col("host_gap_ns"))
+    )
+    found, checks = [], []
+    for (rank,), of_rank in lines.group_by("rank", maintain_order=True):
+        sums = {name: int(of_rank[name].sum()) for name in (*LINES, "step_ns", "host_gap_ns", "idle_ns", "said_ns")}
+        said = sums.pop("said_ns")
+        runs = of_rank.group_by("run", maintain_order=True).agg(pl.col("step_ns").sum())["step_ns"].to_list()
+        cut = {} if bounds is None else {"bounds": bounds}
+        found.append({"rank": rank, "steps": of_rank.height, "steps_ns": runs, **cut, **sums})
+        if said != sums["step_ns"]:
+            differ = {"expected_ns": said, "found_ns": sums["step_ns"], "holds": False}
+            checks.append({"name": "tasks-fit-into-steps", "rank": rank, **differ})
+    return found, checks
+
+
+def _expose(entries: dict[int, dict[str, Any]], steps: pl.DataFrame, swept: Swept) -> None:
+    """Add the exposed times to the entries."""
+    runs = dict(steps.group_by("rank").agg(pl.col("run").max() + 1).iter_rows())
+    for entry in entries.values():
+        entry["steps_exposed_ns"] = [0] * runs[entry["rank"]]
+    times = swept.exposed.join(steps.select("group", "run"), on="group", how="left")
+    for key, run, time in times.group_by("key", "run").agg(pl.col("exposed_ns").sum()).iter_rows():
+        entries[key]["steps_exposed_ns"][run] = time
+    for entry in entries.values():
+        entry["exposed_ns"] = sum(entry["steps_exposed_ns"])
