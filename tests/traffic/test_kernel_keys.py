@@ -16,8 +16,8 @@ TYPES: dict[str, Any] = {
     "start_ns": pl.Int64, "duration_ns": pl.Int64, "line": pl.Int64, "aiv_vec": pl.Int64,
 }  # fmt: skip
 TASK: dict[str, Any] = dict.fromkeys(TYPES) | {
-    "rank": 0, "step": 1, "kernel": "aclnnRelu_Relu_Relu", "op_type": "Relu", "core_type": "AI_VECTOR_CORE", "kind": "computing",
-    "start_ns": 10, "duration_ns": 5, "line": 2, "aiv_vec": 3,
+    "rank": 0, "step": 1, "kernel": "aclnnRelu_Relu_Relu", "op_type": "Relu",
+    "core_type": "AI_VECTOR_CORE", "kind": "computing", "start_ns": 10, "duration_ns": 5, "line": 2, "aiv_vec": 3,
 }  # fmt: skip
 
 
