@@ -86,7 +86,7 @@ def operator(external: int, name: str, start_ns: int, duration_ns: int, dims: An
 NOISE: list[Event] = [
     {"name": "process_name", "ph": "M", "ts": Number("1736408883600000.000"), "pid": 658, "tid": 0,
      "args": {"name": "python3"}},
-    {"ph": "X", "cat": "python_function", "name": "/home/somebody/model.py(12): forward", "pid": 658, "tid": 658,
+    {"ph": "X", "cat": "python_function", "name": "/srv/somebody/model.py(12): forward", "pid": 658, "tid": 658,
      "ts": Number("1736408883700000.500"), "dur": Number("9.25"), "args": {"Python id": 1}},
     {"ph": "f", "id": 2, "pid": 0, "tid": 7, "ts": Number("1736408883700012.000"), "cat": "ac2g", "name": "ac2g",
      "bp": "e"},

@@ -176,7 +176,7 @@ def test_nothing_of_the_machine_leaves_the_reader(tmp_path: Path) -> None:
     found = reading(tmp_path, two_steps(), hostname="worker-17")
     text = str(found.tasks.to_dicts()) + str(found.settings)
     assert dict(found.settings) == {"record_shapes": "1", "schemaVersion": "1", "device": "NVIDIA H200"}
-    assert not any(word in text for word in ("/home", "/tmp", "worker-17", "python3", "5940778F"))  # noqa: S108
+    assert not any(word in text for word in ("/srv", "/tmp", "worker-17", "python3", "5940778F"))  # noqa: S108
 
 
 @pytest.mark.parametrize(

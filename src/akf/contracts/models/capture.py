@@ -51,6 +51,14 @@ class Counter(Value):
     time_ns: Count = about("Busy time of an average block, summed over the launches, in nanoseconds.", 1200000)
 
 
+class Amount(Value):
+    """Something that was counted, summed over blocks and launches."""
+
+    name: Symbol = about("What was counted, as the profiler names it, without its unit.", "read_main_memory")
+    unit: Literal["bytes", "operations", "instructions", "accesses"] = about("What one of it is.", "bytes")
+    value: Count = about("How many there were, in all blocks and launches.", 4194816)
+
+
 class Balance(Value):
     """How evenly one kind of core shared the work; what is summed over launches can be added up."""
 
@@ -93,6 +101,7 @@ class Entry(Value):
     counters: tuple[Counter, ...] = several(
         "Busy time by pipe; empty where no counters were recorded.", [sample(Counter)]
     )
+    amounts: tuple[Amount, ...] = several("What was counted besides time; empty where nothing was.", [sample(Amount)])
     balance: tuple[Balance, ...] = several(
         "Times of single blocks by kind of core; empty where no block was timed by itself.", [sample(Balance)]
     )
@@ -116,6 +125,9 @@ class Breakdown(Value):
     waiting_ns: Count = about("Waiting for a slower rank, in nanoseconds.", 0)
     host_gap_ns: Count = about("Device idle because the host did not launch, in nanoseconds.", 25744050)
     idle_ns: Count = about("Device idle for any other or an unknown reason, in nanoseconds.", 0)
+    launches: Count | None = maybe(
+        "Tasks whose launch by the host is known; where it is not, the gap before them counts as idle.", 5120
+    )
     overlapped_ns: Count | None = maybe(
         "Communication that computing covers, in nanoseconds; no line of the sum.", 4028675
     )
@@ -198,6 +210,6 @@ class Capture(Artifact):
     )
     clocks_mhz: tuple[Positive, ...] = several("Core clocks seen, in MHz, ascending.", [1800])
     clock: Literal["steady", "changed", "unknown"] = about(
-        "Whether the core clock changed inside the capture.", "unknown"
+        "Whether the core clock changed inside the capture, or was not its rated value.", "unknown"
     )
     graph_digest: Digest | None = maybe("Digest of the graph dump, where one was taken.", "sha256:" + "1" * 64)
