@@ -18,6 +18,7 @@ from akf.contracts import gates, limits, problems
 from akf.contracts.models.base import Platform
 from akf.contracts.rules import routes, soc
 from akf.store.untrusted import MAX_FILES, MAX_LEVELS, MAX_TOTAL_BYTES
+from akf.traffic.traces.layouts import layouts
 from akf.trust.roles import OWNERS
 
 from .artifacts import UNSIGNED, slug
@@ -135,6 +136,30 @@ def _soc_names() -> list[str]:
     return table(("family", "product", "names"), rows)
 
 
+def _trace_layouts() -> list[str]:
+    forms = {
+        "seconds": "seconds, with a point",
+        "whole": "whole milliseconds",
+        "number": "seconds",
+        "calendar": "dates, with or without a zone, up to 9 decimals",
+    }
+    rows = []
+    for layout in layouts().values():
+        fields = layout.columns + layout.also if layout.columns else layout.required
+        size = layout.block_size_tokens
+        rows.append(
+            (
+                f"`{layout.name}`",
+                f"{layout.title}: {layout.published}; {layout.licence}",
+                ", ".join(f"`{field}`" for field in fields),
+                forms[layout.time] if layout.unit_ns or layout.time == "calendar" else "`--sec-multiplier`",
+                f"{size} tokens" if size else "none",
+                "an output of 0 tokens" if layout.zero_output == "failure" else "not marked",
+            )
+        )
+    return table(("layout", "publication", "fields", "time", "blocks", "failures"), rows)
+
+
 def _demo() -> list[str]:
     """The table of the recorded demo, drawn by the demo itself."""
     answer = json.loads(DEMO.read_text(encoding="utf-8"))
@@ -189,4 +214,5 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "routes": _routes,
     "soc-names": _soc_names,
     "submission-limits": _submission_limits,
+    "trace-layouts": _trace_layouts,
 }

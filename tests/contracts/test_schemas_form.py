@@ -39,6 +39,8 @@ DIMENSIONLESS = {
     "operations", "operator", "pairs", "pairs_to_decide", "prefix_hits", "prefix_queries",
     "recompiles", "replays", "reproduction", "resumes", "seen_calls", "serving", "steps", "tokens", "tries",
     "tries_before", "bytes", "max_batch_requests",
+    "failures", "follow_ups", "instants", "longest_turns", "outside", "partial_prompts", "prompt_blocks", "requests",
+    "reused_blocks", "sessions", "windows",
     # numbers of one thing among its like
     "die", "npu", "rank", "row", "rules_version", "schema_version", "try_number", "returncode", "seeds",
     # sizes and steps in elements, which is the unit of every shape
@@ -48,7 +50,9 @@ DIMENSIONLESS = {
     "confidence", "error_factor", "estimate", "high", "lag1_correlation", "low", "quantile", "weight", "baseline",
     "routing", "atol", "rtol",
     # values whose unit stands in the field beside them, or which have none
-    "attributes", "value", "values",
+    "attributes", "value", "values", "whole_value", "sample_value",
+    # the two numbers of a fraction
+    "numerator", "denominator",
 }  # fmt: skip
 
 

@@ -169,7 +169,10 @@ def test_an_a3_campaign_leaves_open_what_only_a_board_or_a_revision_can_say(arm:
 def test_the_public_workload_leaves_open_what_a_trace_must_say() -> None:
     found = placeholders(A3 / "workload.json")
     assert set(found) == {f"/stages/{index}/{field}" for index in range(4) for field in ("weight_ratio", "shapes")}
-    assert set(found.values()) == {"akf ingest trace TRACE --out WORKLOAD"}
+    assert set(found.values()) == {
+        "akf ingest trace TRACE --onto WORKLOAD --out FILE",
+        "akf ingest trace TRACE --onto WORKLOAD --capture CAPTURE --out FILE",
+    }
     assert set(placeholders(A3 / "suite.json")) == {
         "/owner", "/model/config_digest", "/model/weights_digest", "/soc/name", "/toolkit/build",
         "/sla/0/limit_ms", "/sla/1/limit_ms", "/sla/2/limit_ms",

@@ -40,6 +40,8 @@ app = typer.Typer(
 )
 keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None)
 app.add_typer(keys_app, name="keys")
+ingest_app = typer.Typer(help="From files of other tools to Workload and Capture.", rich_markup_mode=None)
+app.add_typer(ingest_app, name="ingest")
 
 # `readable=False`: a file that may not be read is no usage error; the commands say what it is (exit 7).
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, made by init-run.", readable=False)]
@@ -271,6 +273,68 @@ def keys_init(
     from akf.cli.commands.keys import init as answer
 
     return answer(folder)
+
+
+@ingest_app.command("trace")
+def ingest_trace(
+    traces: Annotated[
+        list[Path], typer.Argument(metavar="TRACE...", help="Files of one trace of requests.", readable=False)
+    ],
+    onto: Annotated[
+        Path, typer.Option("--onto", metavar="WORKLOAD", help="Draft with callsites and stages.", readable=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="New file for the Workload.", readable=False)
+    ] = None,
+    requests: Annotated[
+        Path | None,
+        typer.Option("--requests", metavar="FILE", help="New file for the list of requests.", readable=False),
+    ] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            "--layout", metavar="NAME", help="bailian, mooncake, azure, burstgpt or timed_trace [recognised]."
+        ),
+    ] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="FIELD=NAME", help="Name of a field, with --layout timed_trace."),
+    ] = None,
+    sec_multiplier: Annotated[
+        str | None,
+        typer.Option("--sec-multiplier", metavar="SECONDS", help="Unit of time, with --layout timed_trace."),
+    ] = None,
+    block_size: Annotated[
+        int | None,
+        typer.Option("--block-size", metavar="TOKENS", help="Size of a block, with --layout timed_trace [16]."),
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bounds", metavar="STAGE=MIN:MAX,MIN:MAX", help="Other bounds of a stage: input, output, in tokens."
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option("--tokenizer", metavar="NAME", help="Tokenizer that counted the tokens.")
+    ] = None,
+    subset: Annotated[
+        int | None, typer.Option("--subset", metavar="N", help="List N representative requests instead of all.")
+    ] = None,
+    data_class: Annotated[
+        str, typer.Option("--data-class", metavar="CLASS", help="public, internal or confidential.")
+    ] = "internal",
+    captures: Annotated[
+        list[Path] | None,
+        typer.Option("--capture", metavar="CAPTURE", help="Take the sizes of steps from it.", readable=False),
+    ] = None,
+) -> Result:
+    """From a trace of requests to a Workload: stages, arrivals, prefix reuse."""
+    from akf.cli.commands.ingest_trace import ingest as answer
+
+    return answer(
+        traces, onto, out, requests, layout, labels or [], sec_multiplier, block_size, bounds or [], tokenizer, subset,
+        data_class, captures or [],
+    )  # fmt: skip
 
 
 @app.command("schema")

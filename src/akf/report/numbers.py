@@ -44,8 +44,9 @@ def percent(ratio: float) -> str:
     value = ratio * 100
     if value and abs(value) < _SMALL:
         return "<0.01 %" if value > 0 else ">-0.01 %"
-    text = f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"  # noqa: PLR2004 - three digits
-    return f"{text.removesuffix('.00').removesuffix('.0')} %"
+    if value == round(value):
+        return f"{round(value)} %"
+    return f"{value:.2f} %" if abs(value) < 10 else f"{value:.1f} %"  # noqa: PLR2004 - three digits
 
 
 def _scaled(value: float, units: tuple[tuple[int, str], ...]) -> str:

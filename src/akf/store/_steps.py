@@ -8,6 +8,7 @@ Invariants:
 
 import errno
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +25,7 @@ _DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EEX
 _NO_TMPFILE = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS})
 
 
-def publish_unnamed(folder: int, target: Path, data: bytes, mode: int) -> bool:
+def publish_unnamed(folder: int, target: Path, data: bytes | Iterable[bytes], mode: int) -> bool:
     """Publish through a file that has no name until it is whole; False where the system has no such thing."""
     try:
         descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=folder)
@@ -46,7 +47,7 @@ def publish_unnamed(folder: int, target: Path, data: bytes, mode: int) -> bool:
     return True
 
 
-def publish_named(folder: int, target: Path, data: bytes, mode: int) -> None:
+def publish_named(folder: int, target: Path, data: bytes | Iterable[bytes], mode: int) -> None:
     """Publish through a temporary name beside the final one."""
     name = temporary_name(TEMPORARY)
     with Temporary(folder, name) as temporary:
@@ -137,8 +138,9 @@ def write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def fill(descriptor: int, data: bytes, mode: int) -> None:
-    write_all(descriptor, data)
+def fill(descriptor: int, data: bytes | Iterable[bytes], mode: int) -> None:
+    for part in (data,) if isinstance(data, bytes) else data:
+        write_all(descriptor, part)
     os.fchmod(descriptor, mode)
     os.fsync(descriptor)
 

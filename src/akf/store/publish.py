@@ -12,6 +12,7 @@ Invariants:
 """
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -42,8 +43,13 @@ __all__ = [
 ]
 
 
-def publish_file(target: Path, data: bytes, *, mode: int = 0o444) -> None:
+def publish_file(target: Path, data: bytes | Iterable[bytes], *, mode: int = 0o444) -> None:
     """Make `data` appear under `target`, whole and durable, or not at all.
+
+    Args:
+        target: The final place; its folder exists.
+        data: The bytes, or parts of them that can be walked again.
+        mode: The file's mode.
 
     Raises:
         ConflictError: `target` exists; nothing was changed.

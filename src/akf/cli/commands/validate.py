@@ -87,8 +87,14 @@ def _meaning(document: Document, path: Path) -> list[Problem]:
     from akf.contracts.rules.campaign import campaign_problems  # noqa: PLC0415
     from akf.contracts.rules.suite import suite_problems  # noqa: PLC0415
     from akf.contracts.rules.task import task_problems  # noqa: PLC0415
+    from akf.contracts.rules.workload import meaning_problems  # noqa: PLC0415
 
-    rules = {"Campaign": campaign_problems, "OptimizationSuite": suite_problems, "Task": task_problems}
+    rules = {
+        "Campaign": campaign_problems,
+        "OptimizationSuite": suite_problems,
+        "Task": task_problems,
+        "Workload": meaning_problems,
+    }
     rule = rules.get(document.value["kind"])
     return rule(document) if rule is not None else []
 

@@ -150,7 +150,9 @@ class Baseline(Value):
 class InputLink(Value):
     id: Id = about("Id of the artifact.", "qwen3-8b-public")
     path: RelPath | None = fill(
-        "akf ingest trace TRACE --out WORKLOAD", "Its file, relative to the Suite's folder.", "workload.json"
+        "akf ingest trace TRACE --onto WORKLOAD --out FILE",
+        "Its file, relative to the Suite's folder.",
+        "workload.json",
     )
 
 

@@ -59,7 +59,7 @@ class SlaLimit(Value):
 class PublicWorkload(Value):
     id: Id = about("Id of the Workload that all arms share.", "qwen3-8b-public")
     path: RelPath | None = fill(
-        "akf ingest trace TRACE --out WORKLOAD",
+        "akf ingest trace TRACE --onto WORKLOAD --out FILE",
         "Workload file, relative to the Suite's folder.",
         "workload.json",
     )

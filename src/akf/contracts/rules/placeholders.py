@@ -4,7 +4,8 @@ Invariants:
 - A placeholder is a `null` on a field whose schema carries `x-akf-fill`; any other `null` is a statement.
 - One blocker per fact, ordered by file and pointer: the same input gives the same bytes.
 - The command names the file and the pointer; on platform `host` one command fills it all. A command that works on a
-  Campaign names the Campaign, also for what another file leaves open.
+  Campaign names the Campaign, also for what another file leaves open. What a command writes is a new file, so the word
+  after `--out` stays for the user to choose.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ def _command(template: str, names: dict[str, str], pointer: str, host: bool) -> 
         names = {**names, "CAMPAIGN": names["FILE"]}
     elif host:
         template = "akf fill CAMPAIGN --host"
-    return " ".join({**names, _POINTER: f"{pointer}=VALUE"}.get(word, word) for word in template.split(" "))
+    words = template.split(" ")
+    known = {**names, _POINTER: f"{pointer}=VALUE"}
+    return " ".join(
+        word if before == "--out" else known.get(word, word) for before, word in zip(["", *words], words, strict=False)
+    )
 
 
 def _word(file: str) -> str:

@@ -2,6 +2,7 @@
 
 Invariants:
 - A Workload belongs to the Campaign's model; weights of one callsite's shapes add up to 1.
+- Token bounds of two stages never meet, so that a request has one stage; figures of a trace agree with one another.
 - A Capture was measured on the Campaign's platform and names callsites of the Workload; its lines add up.
 """
 
@@ -16,16 +17,25 @@ _STEP_SLACK = 0.02  # profilers round every line; a larger gap is a capture that
 
 
 def workload_problems(document: Document, campaign: Document) -> list[Problem]:
-    """Problems of the Workload."""
+    """Problems of the Workload, by itself and for the Campaign."""
+    workload = document.value
+    found = meaning_problems(document)
+    if workload["model"] != campaign.value["model"]["name"]:
+        message = f"the Workload belongs to {workload['model']}, the Campaign to {campaign.value['model']['name']}"
+        found.append(at(document, "/model", "AKF-M010", message))
+    return found
+
+
+def meaning_problems(document: Document) -> list[Problem]:
+    """Problems of the Workload by itself."""
     workload = document.value
     callsites = {site["id"] for site in workload["callsites"]}
     found = [
         *duplicates(document, "/callsites", [site["id"] for site in workload["callsites"]], "callsite"),
         *duplicates(document, "/stages", [stage["id"] for stage in workload["stages"]], "stage"),
+        *bounds_problems(document),
+        *_figures(document),
     ]
-    if workload["model"] != campaign.value["model"]["name"]:
-        message = f"the Workload belongs to {workload['model']}, the Campaign to {campaign.value['model']['name']}"
-        found.append(at(document, "/model", "AKF-M010", message))
     weights = [stage["weight_ratio"] for stage in workload["stages"]]
     if all(weight is not None for weight in weights) and abs(sum(weights) - 1) > _SLACK:
         found.append(at(document, "/stages", "AKF-M022", f"the stages' weights add up to {sum(weights)}, not to 1"))
@@ -40,6 +50,56 @@ def workload_problems(document: Document, campaign: Document) -> list[Problem]:
             if abs(total - 1) > _SLACK:
                 message = f"the weights of {name} in stage {stage['id']} add up to {total}, not to 1"
                 found.append(at(document, f"/stages/{index}/shapes", "AKF-M022", message))
+    return found
+
+
+def bounds_problems(document: Document) -> list[Problem]:
+    """Problems of the stages' token bounds: upside down, or met by another stage's."""
+    found = []
+    stages = document.value["stages"]
+    for index, stage in enumerate(stages):
+        bounds = stage["bounds"]
+        for side in ("input", "output"):
+            least, most = bounds[f"{side}_min_tokens"], bounds[f"{side}_max_tokens"]
+            if least > most:
+                message = f"stage {stage['id']}: the smallest {side} is {least} tokens, the largest {most}"
+                found.append(at(document, f"/stages/{index}/bounds", "AKF-F258", message))
+        for other in stages[:index]:
+            if all(_meet(bounds, other["bounds"], side) for side in ("input", "output")):
+                message = f"requests of the same length fall into the stages {other['id']} and {stage['id']}"
+                hint = "let one start where the other ends, plus one"
+                found.append(at(document, f"/stages/{index}/bounds", "AKF-F258", message, hint=hint))
+    return found
+
+
+def _meet(one: dict[str, int], other: dict[str, int], side: str) -> bool:
+    low, high = f"{side}_min_tokens", f"{side}_max_tokens"
+    return one[low] <= other[high] and other[low] <= one[high]
+
+
+def _figures(document: Document) -> list[Problem]:
+    """What a trace's figures say of one another."""
+    workload = document.value
+    found = []
+    traffic, prefix, sample = workload.get("traffic"), workload.get("prefix"), workload.get("sample")
+    counts = [stage.get("requests") for stage in workload["stages"]]
+    if traffic is not None:
+        total = traffic["requests"]
+        if None not in counts and sum(counts) != total:
+            message = f"the stages hold {sum(counts)} requests, the traffic {total}"
+            found.append(at(document, "/traffic/requests", "AKF-F263", message))
+        share = traffic["outside"] / (traffic["outside"] + total)
+        if abs(share - traffic["outside_ratio"]) > _SLACK:
+            message = f"{traffic['outside']} requests outside and {total} inside are a share of {share}"
+            found.append(at(document, "/traffic/outside_ratio", "AKF-F263", message))
+        if sample is not None and sample["requests"] > total:
+            message = f"the sample holds {sample['requests']} of {total} requests"
+            found.append(at(document, "/sample/requests", "AKF-F263", message))
+    if prefix is not None and prefix.get("prompt_blocks") and prefix.get("reused_blocks") is not None:
+        share = prefix["reused_blocks"] / prefix["prompt_blocks"]
+        if prefix["reuse_ratio"] is not None and abs(share - prefix["reuse_ratio"]) > _SLACK:
+            message = f"{prefix['reused_blocks']} of {prefix['prompt_blocks']} blocks are a share of {share}"
+            found.append(at(document, "/prefix/reuse_ratio", "AKF-F263", message))
     return found
 
 

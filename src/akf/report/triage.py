@@ -1,0 +1,275 @@
+"""A triage as sections of a report.
+
+Invariants:
+- Every number of the Triage's hotspots, lines, policy and cost is in a section; nothing is computed here but sums for
+  what does not fit on a chart.
+- What was assumed, not seen or is missing is said where the answer is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from akf.report.model import (
+    MOST_RANKS,
+    Bar,
+    Block,
+    Cell,
+    Command,
+    Curve,
+    Curves,
+    Fact,
+    Facts,
+    Item,
+    Items,
+    Mark,
+    Prose,
+    Quantity,
+    RankTime,
+    Section,
+    Shares,
+    Table,
+    Timeline,
+    Tone,
+    Unit,
+    Verdict,
+)
+
+Value = Mapping[str, Any]
+
+TONES: dict[str, Tone] = {
+    "kernel": "good",
+    "integration": "info",
+    "configuration": "warn",
+    "pipeline": "info",
+    "no_go": "plain",
+}
+_BARS = 12
+_CURVES = 6
+_LARGEST_BOUND = 1e9
+
+
+def sections(triage: Value, capture: Value | None = None) -> tuple[Section, ...]:
+    """Answer, time, bounds, hotspots, what it goes by, and what is missing.
+
+    Args:
+        triage: the Triage, or its body.
+        capture: the Capture it is of, for the time by rank and step.
+    """
+    found = (
+        Section(title="Answer", blocks=tuple(_answer(triage))),
+        Section(title="Where the time goes", blocks=tuple(_time(triage, capture))),
+        Section(title="What a faster part could bring", blocks=tuple(_bounds(triage))),
+        Section(title="All hotspots", blocks=(_hotspots(triage), _reasons(triage))),
+        Section(title="What the answer goes by", blocks=tuple(_basis(triage))),
+    )
+    return tuple(section for section in found if section.blocks)
+
+
+def mark(answer: str) -> Mark:
+    """An answer as a word with its colour."""
+    return Mark(word=words(answer), tone=TONES.get(answer, "plain"))
+
+
+def words(name: str) -> str:
+    """A name of the contracts as people write it."""
+    return "no-go" if name == "no_go" else name.replace("_", " ")
+
+
+def _answer(triage: Value) -> Iterator[Block]:
+    answer = triage["answer"]
+    spot = answer["hotspot"]
+    about = f"`{spot}`: " if spot is not None else ""
+    yield Verdict(mark=mark(answer["answer"]), sentence=f"{about}{answer['text']}", rule=f"Rule `{answer['rule']}`")
+    target, cost, unseen = _target(triage), triage["cost"], triage["health"].get("unseen", ())
+    facts = [
+        Fact(name="target", value=_quantity(target["value"], "times"), note=_source(target)),
+        Fact(name="steps", value=_quantity(triage["steps"], "count"), note=triage["stage"] and words(triage["stage"])),
+        Fact(name="wall time of the steps of all ranks", value=_quantity(triage["step_ns"], "ns")),
+        Fact(
+            name="board time of a kernel Task",
+            value=_quantity(cost["kernel_s"], "s"),
+            note=f"{cost['budget_s']:,} s are in the budget",
+        ),
+        Fact(name="smallest gain that shows", value=_quantity(cost["detectable_gain_ratio"], "share")),
+        Fact(
+            name="baseline",
+            value=Mark(word="healthy", tone="good")
+            if triage["health"]["healthy"]
+            else Mark(word="unhealthy", tone="warn"),
+            note=f"{len(unseen)} facts not seen" if unseen else None,
+        ),
+    ]
+    yield Facts(facts=tuple(facts))
+    if triage.get("blockers"):
+        yield Items(
+            tone="warn",
+            items=tuple(
+                Item(text=f"{each['artifact']} `{each['pointer']}`: {each['expected']}", remedy=f"`{each['command']}`")
+                for each in triage["blockers"]
+            ),
+        )
+
+
+def _time(triage: Value, capture: Value | None) -> Iterator[Block]:
+    ranks = [] if capture is None else capture.get("breakdown", ())[:MOST_RANKS]
+    if ranks:
+        caption = "Left: what the steps of a rank are made of. Right: how long each step was, all ranks on one scale."
+        yield Timeline(caption=caption, ranks=tuple(map(_rank, ranks)))
+    yield Table(
+        caption="Lines of the step; together they are the wall time. `shared` is what several kernels cover together.",
+        columns=("line", "time", "share"),
+        rows=tuple(
+            (words(line["name"]), _quantity(line["time_ns"], "ns"), _quantity(line["share_ratio"], "share"))
+            for line in triage["lines"]
+        ),
+    )
+    yield from bars(triage["hotspots"])
+
+
+def bars(hotspots: Sequence[Value]) -> Iterator[Block]:
+    """The largest shares of the step as bars; the others together as one more."""
+    known = [spot for spot in hotspots if spot["share_ratio"] is not None]
+    if not known:
+        return
+    cut = _BARS if len(known) > _BARS + 1 else len(known)
+    shown = [_bar(spot) for spot in known[:cut]]
+    if known[cut:]:
+        rest = min(sum(spot["share_ratio"] for spot in known[cut:]), 1.0)
+        shown.append(Bar(name=f"{len(known) - cut} smaller ones together", share_ratio=rest, muted=True))
+    caption = "Shares of the steps' wall time, the largest first, with their intervals over steps where there are any."
+    yield Shares(caption=caption, whole="step wall time", bars=tuple(shown))
+
+
+def _bar(spot: Value) -> Bar:
+    detail = ", ".join(spot.get("kernels", ())) if spot["what"] != "line" else "a line of the step"
+    low, high = _ends(spot)
+    share = min(spot["share_ratio"], 1.0)
+    return Bar(
+        name=_title(spot),
+        detail=detail if detail != spot["name"] else None,
+        share_ratio=share,
+        low_ratio=low,
+        high_ratio=high,
+        mark=mark(spot["answer"]),
+        muted=spot["what"] == "line",
+    )
+
+
+def _title(spot: Value) -> str:
+    name = str(spot["name"])
+    return words(name) if spot["what"] == "line" else name
+
+
+def _ends(spot: Value) -> tuple[float | None, float | None]:
+    if spot["interval"] is None:
+        return None, None
+    return min(spot["interval"]["low_ratio"], 1.0), min(spot["interval"]["high_ratio"], 1.0)
+
+
+def _bounds(triage: Value) -> Iterator[Block]:
+    curves = [_curve(spot) for spot in triage["hotspots"] if spot["share_ratio"]][:_CURVES]
+    if not curves:
+        return
+    target = _target(triage)["value"]
+    caption = (
+        "Speed-up of the service over the speed-up s of one part with share h: `1 / ((1 - h) + h / s)`. The right end "
+        "is the ceiling, however fast the part becomes; the band is the interval of h; the dashed line is the target."
+    )
+    yield Curves(caption=caption, target_ratio=_bound(target), curves=tuple(curves))
+
+
+def _curve(spot: Value) -> Curve:
+    share = min(spot["share_ratio"], 1.0)
+    low, high = _ends(spot)
+    return Curve(
+        name=_title(spot),
+        share_ratio=share,
+        low_ratio=share if low is None else min(low, share),
+        high_ratio=share if high is None else max(high, share),
+        ceiling_ratio=_bound(spot["ceiling_ratio"]),
+        needed_ratio=_bound(spot["needed_speedup_ratio"]),
+        mark=mark(spot["answer"]),
+    )
+
+
+def _hotspots(triage: Value) -> Table:
+    columns = ("hotspot", "calls", "device time", "share", "ceiling", "needed", "active bound", "covered", "answer")
+    return Table(caption="Every hotspot and line, the largest share first.", columns=columns,
+                 rows=tuple(map(_row, triage["hotspots"])))  # fmt: skip
+
+
+def _row(spot: Value) -> tuple[Cell, ...]:
+    interval = spot["interval"] or {}
+    share = _quantity(spot["share_ratio"], "share", interval.get("low_ratio"), interval.get("high_ratio"))
+    return (
+        _title(spot),
+        _quantity(spot["calls"], "count") if spot["calls"] else None,
+        _quantity(spot["time_ns"], "ns"),
+        share,
+        _quantity(spot["ceiling_ratio"], "times"),
+        _quantity(spot["needed_speedup_ratio"], "times"),
+        words(spot["active_bound"]["bound"]),
+        _quantity(spot["coverage_ratio"], "share"),
+        mark(spot["answer"]),
+    )
+
+
+def _reasons(triage: Value) -> Table:
+    rows = [
+        (_title(spot), f"`{spot['rule']}`", " ".join(filter(None, (spot["text"], spot.get("note")))))
+        for spot in triage["hotspots"]
+    ]
+    return Table(caption="Why: the rule that answered and its comparison.", columns=("hotspot", "rule", "comparison"),
+                 rows=tuple(rows))  # fmt: skip
+
+
+def _basis(triage: Value) -> Iterator[Block]:
+    findings = triage["health"].get("findings", ())
+    if findings:
+        yield Items(tone="warn", items=tuple(Item(code=each["rule"], text=each["text"]) for each in findings))
+    if triage["health"].get("unseen"):
+        unseen = ", ".join(words(name) for name in triage["health"]["unseen"])
+        yield Prose(text=f"Not seen in the Capture, so not checked: {unseen}.")
+    seen = triage["completeness"]
+    calls = "agree" if seen["calls"] == "agree" else "are not known from a model's config"
+    yield Prose(
+        text=f"Calls expected and calls seen {calls}. {seen['checks']} cross-checks between the profiler's files hold."
+    )
+    rows = tuple((f"`{value['name']}`", str(value["value"]), _state(value)) for value in triage["policy"])
+    yield Table(
+        caption="The policy: every value that the answer depends on.", columns=("value", "is", "from"), rows=rows
+    )
+
+
+def _target(triage: Value) -> Value:
+    assumed = {"name": "target_ratio", "value": None, "source": "default", "assumed": True}
+    return next((value for value in triage["policy"] if value["name"] == "target_ratio"), assumed)
+
+
+def _state(value: Value) -> Mark:
+    return Mark(word=_source(value), tone="warn" if value["assumed"] else "plain")
+
+
+def _source(value: Value) -> str:
+    return "assumed" if value["assumed"] else f"{value['source']}"
+
+
+def _rank(line: Value) -> RankTime:
+    names = ("rank", "steps", "computing_ns", "communication_ns", "waiting_ns", "host_gap_ns", "idle_ns")
+    return RankTime(**{name: line[name] for name in names}, steps_ns=tuple(line.get("steps_ns", ())))
+
+
+def _quantity(value: float | None, unit: Unit, low: float | None = None, high: float | None = None) -> Quantity | None:
+    return None if value is None else Quantity(value=value, unit=unit, low=low, high=high)
+
+
+def _bound(value: float | None) -> float | None:
+    """A bound that can be drawn; what no chart reaches is as good as none."""
+    return None if value is None or value > _LARGEST_BOUND else max(value, 1)
+
+
+def next_step(command: str, purpose: str) -> Command:
+    """The command to type next."""
+    return Command(command=command, purpose=purpose)
