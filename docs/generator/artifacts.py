@@ -35,6 +35,7 @@ ABOUT = {
     "Revocation": "A statement that evidence or a release no longer counts.",
     "RollbackPlan": "How a release is taken back.",
     "Run": "The snapshot of Suite, Campaign, Workload and Capture that everything below it names as its parent.",
+    "ServingBenchmark": "What a benchmark client measured: requests, tokens, latencies, each in one meaning.",
     "Task": "What may be tried: operator, ABI, support domain, measured rows, reference, budget.",
     "Toolchain": "The identity of the tools of one route.",
     "Triage": "What a hotspot is worth, and which type of Task it calls for.",

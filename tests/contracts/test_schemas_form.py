@@ -41,14 +41,15 @@ DIMENSIONLESS = {
     "tries_before", "bytes", "max_batch_requests",
     "failures", "follow_ups", "instants", "longest_turns", "outside", "partial_prompts", "prompt_blocks", "requests",
     "reused_blocks", "sessions", "windows",
+    "completed", "failed", "incomplete", "needed_samples", "samples", "sent",
     # numbers of one thing among its like
-    "die", "npu", "rank", "row", "rules_version", "schema_version", "try_number", "returncode", "seeds",
+    "die", "npu", "position", "rank", "row", "rules_version", "schema_version", "try_number", "returncode", "seeds",
     # sizes and steps in elements, which is the unit of every shape
     "block", "dp", "ep", "grid", "group_size", "max", "min", "multiple_of", "pp", "shape", "storage_shape", "strides",
     "symbols", "tp", "domain",
     # pure numbers: probabilities, factors, weights and the ends of intervals of ratios
     "confidence", "error_factor", "estimate", "high", "lag1_correlation", "low", "quantile", "weight", "baseline",
-    "routing", "atol", "rtol",
+    "routing", "atol", "rtol", "burstiness",
     # values whose unit stands in the field beside them, or which have none
     "attributes", "value", "values", "whole_value", "sample_value",
     # the two numbers of a fraction

@@ -52,6 +52,7 @@ class Walk:
         """What a reader has set who follows docs/commands/README.md."""
         return {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "src"),  # this checkout is what is documented, whatever is installed
             "HOME": str(work),
             "LANG": "C.UTF-8",
             "AKF_KEYS": str(KEYS),

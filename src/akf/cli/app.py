@@ -337,6 +337,31 @@ def ingest_trace(
     )  # fmt: skip
 
 
+@ingest_app.command("bench")
+def ingest_bench(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE_OR_FOLDER...", help="Results of a benchmark client.", readable=False),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="New file for the ServingBenchmark.", readable=False)
+    ] = None,
+    name: Annotated[str, typer.Option("--id", metavar="ID", help="Id of the artifact.")] = "serving-benchmark",
+    data_class: Annotated[
+        str, typer.Option("--data-class", metavar="CLASS", help="public, internal or confidential.")
+    ] = "internal",
+    quantiles: Annotated[
+        list[str] | None,
+        typer.Option("--quantile", metavar="Q", help="Quantile to compute from detail [0.5 0.9 0.95 0.99]."),
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Pair the figures of two results by meaning.")] = False,
+) -> Result:
+    """Read results of benchmark clients into one meaning."""
+    from akf.cli.commands.ingest_bench import ingest_bench as answer
+
+    return answer(paths, out, name, data_class, quantiles or [], compare)
+
+
 @app.command("schema")
 def schema(
     kind: Annotated[

@@ -12,7 +12,7 @@ ROLES = ("supervisor", "builder", "evaluator", "judge")
 _OWNED = {
     "supervisor": (
         "OptimizationSuite", "Campaign", "Workload", "Capture", "Run", "Task", "Candidate", "KnowledgeEntry",
-        "Adapter", "Triage", "Deployment", "RollbackPlan", "Revocation",
+        "Adapter", "Triage", "Deployment", "RollbackPlan", "Revocation", "ServingBenchmark",
     ),
     "builder": ("Build", "Toolchain"),
     "evaluator": ("Plan", "Gate", "LaneResult"),

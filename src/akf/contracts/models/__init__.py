@@ -1,6 +1,7 @@
 """Typed models of every artifact; `MODELS` maps a kind to its model."""
 
 from akf.contracts.models.base import Artifact, Kind, Ref, Value
+from akf.contracts.models.benchmark import ServingBenchmark
 from akf.contracts.models.build import Build, LaunchSpec, Toolchain
 from akf.contracts.models.campaign import Campaign
 from akf.contracts.models.candidate import Candidate, CandidateManifest
@@ -21,13 +22,13 @@ MODELS: dict[str, type[Value]] = {
     for model in (
         OptimizationSuite, Campaign, Workload, Capture, Run, Task, CandidateManifest, Candidate, Build, Plan, Gate,
         Decision, Portability, ReleaseRecord, KnowledgeEntry, Adapter, Triage, Toolchain, LaneResult, Deployment,
-        RollbackPlan, Revocation, TrustRoot,
+        RollbackPlan, Revocation, TrustRoot, ServingBenchmark,
     )
 }  # fmt: skip
 
 __all__ = [
     "MODELS", "Adapter", "Artifact", "Build", "Campaign", "Candidate", "CandidateManifest", "Capture", "Decision",
     "Deployment", "Gate", "Kind", "KnowledgeEntry", "LaneResult", "LaunchSpec", "OptimizationSuite", "Plan",
-    "Portability", "Ref", "ReleaseRecord", "Revocation", "RollbackPlan", "Run", "Task", "Toolchain", "Triage",
+    "Portability", "Ref", "ReleaseRecord", "Revocation", "RollbackPlan", "Run", "ServingBenchmark", "Task", "Toolchain", "Triage",
     "TrustRoot", "Value", "Workload",
 ]  # fmt: skip

@@ -147,7 +147,7 @@ DType = Literal[
 Kind = Literal[
     "OptimizationSuite", "Campaign", "Workload", "Capture", "Run", "Task", "CandidateManifest", "Candidate", "Build",
     "Plan", "Gate", "Decision", "Portability", "ReleaseRecord", "KnowledgeEntry", "Adapter", "Triage", "Toolchain",
-    "LaneResult", "Deployment", "RollbackPlan", "Revocation", "TrustRoot",
+    "LaneResult", "Deployment", "RollbackPlan", "Revocation", "TrustRoot", "ServingBenchmark",
 ]  # fmt: skip
 
 
