@@ -15,14 +15,14 @@ from akf.contracts.problems import AkfError
 SOURCE = Path(codes.__file__).parents[1]
 PROBLEM = re.compile(r"AKF-[A-Z][0-9]{3}")
 REASON = re.compile(r"[A-Z]{2,}[A-Z0-9]*(_[A-Z0-9]+)*")
-EMITTERS = ("judge", "evaluate", "harness", "opportunity", "contracts/measured.py")
+EMITTERS = ("judge", "evaluate", "harness", "opportunity", "contracts/measured.py", "routes/outcomes.py")
 
 # Reason codes of later steps: boards, model and serving gates, and the corpus of exploits.
 RESERVED = frozenset({
     "ACCURACY_LOST", "BASELINE_UNHEALTHY", "CLOCK_LOW", "DEVICE_BUSY", "DEVICE_MISSING", "DEVICE_NOT_LEASED",
     "DUPLICATE_KEY", "ENVELOPE_OVERCLAIM", "EVALUATOR_TAMPERED", "FRAMEWORK_MISSING", "HIDDEN_FALLBACK",
     "INCUMBENT_REPLACED", "ISOLATION_TOO_WEAK", "LANE_MIXED", "LAZY_OUTPUT", "NO_TRIAGE", "ORACLE_LEAK",
-    "PATH_ESCAPE", "PLATFORM_HOST", "PYTHON_ABI", "SHAPE_MISMATCH", "TOOLCHAIN_MISSING", "TOOLKIT_MISMATCH",
+    "PATH_ESCAPE", "PLATFORM_HOST", "PYTHON_ABI", "SHAPE_MISMATCH", "TOOLKIT_MISMATCH",
     "UNSIGNED_RUN",
 })  # fmt: skip
 # Words in capitals that are no reason codes.

@@ -571,3 +571,14 @@ def test_a_run_without_its_root_is_refused(made: Made, path: str, data: bytes | 
 
 def test_no_files_at_all_are_refused() -> None:
     refused(Made({}, "fused", {}))
+
+
+def test_a_diagnostic_build_is_no_build_of_a_run(made: Made) -> None:
+    rewrite(made, f"{BASE}/build.json", lambda value: value.update(diagnostic=True))
+    assert "belongs to no run" in refused(made, "AKF-I401")
+
+
+@pytest.mark.parametrize("stage", ["source", "frontend_ir", "linalg", "hivm_ir", "lowered_mlir", "cpu_sim_so"])
+def test_no_gate_stands_on_a_build_without_a_binary(stage: str) -> None:
+    other = evidence(edit={"build": lambda value: value.update(stage=stage)})
+    assert f"ends at {stage}" in refused(other, "AKF-I402")

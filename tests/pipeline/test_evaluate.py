@@ -27,7 +27,9 @@ from akf.contracts.problems import AkfError, BlockedError
 from akf.evaluate import evaluate, operator
 from akf.evaluate.program import Answer, Program
 from akf.evaluate.program import run as run_harness
+from akf.evaluate.subject import Subject
 from akf.frameworks import host_reference
+from akf.store.run import Run
 
 Value = dict[str, Any]
 FUSED, WRONG, NAIVE = "rmsnorm-fused", "rmsnorm-wrong", "rmsnorm-naive"
@@ -110,6 +112,15 @@ class TestGates:
         submit(measured_run, agent, ready.keys)
         error = refused(measured_run, ready.keys, "fresh")
         assert (error.exit_code, error.problems[0].code) == (4, "AKF-P115")
+
+    def test_nothing_is_measured_that_ends_before_a_binary(
+        self, measured_run: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("akf.evaluate.subject.BINARY_STAGES", ("device_object",))
+        with pytest.raises(AkfError) as caught:
+            Subject.read(Run.open(measured_run), FUSED)
+        assert caught.value.exit_code == 4
+        assert caught.value.problems[0].code == "AKF-P401"
 
     @pytest.mark.parametrize("gate", ["environment", "operator"])
     def test_a_preview_runs_nothing(self, measured_run: Path, gate: str) -> None:

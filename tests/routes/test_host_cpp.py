@@ -52,12 +52,13 @@ def test_compiled_object_can_be_called(tmp_path: Path) -> None:
 @needs_compiler
 def test_record_of_a_compilation_names_no_folder_of_this_machine(tmp_path: Path) -> None:
     result = compile_shared(write(tmp_path, KERNEL), ["kernel.cpp"], tmp_path / "kernel.so")
-    assert result.command == ("g++", *FLAGS, "-o", "kernel.so", "kernel.cpp")
+    assert result.command == ("g++", *FLAGS, "-o", "out/kernel.so", "src/kernel.cpp")
     assert result.env == {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C",
         "LC_ALL": "C",
-        "TMPDIR": "private",
+        "HOME": "{work}/home",
+        "TMPDIR": "{work}/tmp",
         "SOURCE_DATE_EPOCH": "0",
     }
 

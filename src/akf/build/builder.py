@@ -15,13 +15,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from akf.build.objects import Product, compile_object, failed_reasons, tools
+from akf.build.engine import bench
+from akf.build.objects import build_subject
+from akf.build.record import record
 from akf.contracts.canonical import digest
 from akf.contracts.loader import Document, parse
 from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
 from akf.frameworks import host_reference
-from akf.routes.host_cpp import launcher_source
+from akf.routes.host_cpp import NATIVE, launcher_source
 from akf.routes.launch_check import checked_launch, perturbed
+from akf.routes.route import Job, route
+from akf.routes.tools import Place
 from akf.store import layout
 from akf.store.publish import StagedFolder
 from akf.store.run import Run, ref, signer_for
@@ -81,65 +85,29 @@ def _build(
         )
     shown = f"attempts/{candidate.value['id']}/source/{claim['launch']}"
     spec, text = checked_launch(sources, claim["launch"], task.value, claim["route"], shown)
-    identity = host_reference.compiler()
+    chosen = route(claim["route"])
+    host_reference.compiler()  # says what is missing before anything is asked of the route
+    soc = chosen.target(NATIVE)
+    wrong = perturbed(task.value, claim["route"])
+    launcher = [TreeFile("launcher.cpp", launcher_source(spec).encode(), False)]
+
+    def job(files: Sequence[TreeFile]) -> Job:
+        return Job(tuple(file.path for file in files), {}, soc, soc, spec)
+
+    tools = bench(chosen, job(sources), Place())
     with tempfile.TemporaryDirectory(prefix="akf-build-") as scratch:
         work = Path(scratch)
-        first = compile_object(sources, work / "first", "candidate/kernel.so", "candidate", spec.symbol)
-        second = compile_object(sources, work / "second", "candidate/kernel.so", "candidate", spec.symbol)
-        launcher = [TreeFile("launcher.cpp", launcher_source(spec).encode(), False)]
+        first = build_subject(tools, job(sources), sources, work / "first", "candidate", spec.symbol)
+        second = build_subject(tools, job(sources), sources, work / "second-build", "candidate", spec.symbol)
         products = [
             first,
-            compile_object(launcher, work / "launcher", "launcher/launcher.so", "launcher"),
-            compile_object(
-                perturbed(task.value, claim["route"]),
-                work / "perturbed",
-                "perturbed/kernel.so",
-                "perturbed",
-                spec.symbol,
-            ),
+            build_subject(tools, job(launcher), launcher, work / "launcher", "launcher"),
+            build_subject(tools, job(wrong), wrong, work / "perturbed", "perturbed", spec.symbol),
         ]
-    return _record(run, candidate, task, text, products, second, identity)
-
-
-def _record(
-    run: Run,
-    candidate: Document,
-    task: Document,
-    launch: dict[str, Any],
-    products: Sequence[Product],
-    second: Product,
-    identity: dict[str, Any],
-) -> tuple[dict[str, Any], dict[str, bytes]]:
-    first = products[0]
     run_data = run.read("run.json")
-    files = {path: data for product in products for path, data in product.files.items()}
-    value: dict[str, Any] = {
-        "kind": "Build",
-        "schema_version": 1,
-        "id": candidate.value["id"],
-        "parents": [
-            ref(parse(run_data, "run.json").value, run_data),
-            ref(task.value, task.source),
-            ref(candidate.value, candidate.source),
-        ],
-        "outcome": "built" if all(product.built for product in products) else "failed",
-        "reasons": failed_reasons(products),
-        "route": candidate.value["claim"]["route"],
-        "soc": host_reference.soc_name(identity),
-        "toolkit": host_reference.toolkit(identity),
-        "stage": "shared_object" if first.built else "source",
-        "tools": tools(identity),
-        "commands": [product.command for product in products],
-        "variables": [{"name": name, "value": item} for name, item in sorted(first.variables.items())],
-        "isolation": "userns" if all(product.isolation == "userns" for product in products) else "none",
-        "outputs": [output for product in products for output in product.outputs],
-        "launch": launch,
-    }
-    if first.built and second.built:
-        value["reproduction"] = {
-            "reproducible": first.object_digest == second.object_digest,
-            "first": first.object_digest,
-            "second": second.object_digest,
-            "address_randomisation": True,
-        }
-    return value, files
+    parents = [
+        ref(parse(run_data, "run.json").value, run_data),
+        ref(task.value, task.source),
+        ref(candidate.value, candidate.source),
+    ]
+    return record(tools, soc, candidate.value["id"], parents, text, products, second)

@@ -1,116 +1,113 @@
-"""One compilation: files in, one shared object and its log out, with what a Build record binds.
+"""What a build of one subject gives a Build record: outputs with role and trust class, its log, its errors.
 
 Invariants:
-- Every compilation happens in a folder of its own that holds the given files and nothing else.
-- Commands are recorded as used, with paths relative to that folder.
+- An output's role and trust class are the route's declaration, never the file's name or the candidate's word.
+- A shared object that does not export the launch spec's symbol is no success.
 """
 
 from __future__ import annotations
 
-import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from akf.build.engine import Bench, Made, make
 from akf.contracts.canonical import digest
+from akf.contracts.problems import BlockedError
 from akf.contracts.text import printable
-from akf.frameworks import host_reference
-from akf.routes import host_cpp
+from akf.routes import host_cpp, outcomes
+from akf.routes.outcomes import Outcome
+from akf.routes.route import Job
+from akf.routes.tools import ToolMissing
 from akf.store.untrusted import TreeFile
 
-COMPILE_S = 120.0
-_REASON_LINES = 8
+REASON_LINES = 8
 _REASON_CHARACTERS = 1000
+_LAUNCHER = "launcher"
 
 
 class Product(NamedTuple):
-    """What one compilation gave."""
+    """One subject's build."""
 
     subject: str
-    built: bool
-    command: dict[str, Any]
-    variables: Mapping[str, str]
-    log: str
+    made: Made
     outputs: tuple[dict[str, Any], ...]
     files: Mapping[str, bytes]
-    isolation: str
 
     @property
-    def object_digest(self) -> str:
-        """Digest of the object; of nothing when there is none."""
-        return next((each["digest"] for each in self.outputs if each["role"] != "log"), digest(b""))
+    def built(self) -> bool:
+        """Whether it may be used."""
+        return self.made.built
 
 
-def compile_object(
-    files: Sequence[TreeFile], folder: Path, path: str, subject: str, symbol: str | None = None
+def build_subject(
+    tools: Bench, job: Job, files: Sequence[TreeFile], folder: Path, subject: str, symbol: str | None = None
 ) -> Product:
-    """Compile plain files to one shared object.
+    """Build one subject.
 
     Args:
-        files: sources and headers; other files stand beside them.
+        tools: the route and its tools.
+        job: what is built.
+        files: sources; other files stand beside them.
         folder: a new folder to work in.
-        path: name of the object among the Build's outputs.
         subject: whose object it is.
-        symbol: a function that the object must export; without it the build failed.
+        symbol: a function that a shared object must export; without it the build failed.
 
     Raises:
-        BlockedError: there is no compiler.
+        BlockedError: a tool is missing that looks at the object.
     """
-    sources = folder / "src"
-    for file in files:
-        target = sources / file.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.data)
-    names = [file.path for file in files if Path(file.path).suffix in host_cpp.SOURCE_SUFFIXES]
-    out = folder / Path(path).name
-    try:
-        result = host_cpp.compile_shared(sources, names, out, COMPILE_S)
-    except host_cpp.ToolMissing as error:
-        raise host_reference.missing_tool(error) from error
-    except host_cpp.SourceRefused as error:
-        result = host_cpp.CompileResult(2, (host_cpp.COMPILER,), {}, f"error: {error}")
-    log_path = f"logs/{subject}.txt"
-    built, text = bool(result), result.stderr
-    if built and symbol is not None and not _exports(out, symbol):
-        built = False
-        text += f'error: the object exports no function {symbol!r}; declare it extern "C"\n'
-    log = text.encode()
-    made = {log_path: log}
+    made = make(tools, job, files, folder)
+    if symbol is not None and made.built and not _exports(made, symbol):
+        message = f'error: the object exports no function {symbol!r}; declare it extern "C"'
+        outcome = Outcome(outcomes.REJECTED, message)
+        made = made._replace(outcome=outcome, log=f"{made.log}{message}\n", errors=(message,))
+    log_path, log = f"logs/{subject}.txt", made.log.encode()
+    kept = {log_path: log}
     outputs = [_output(log_path, subject, "log", "data", log)]
-    if built:
-        role = "launcher" if subject == "launcher" else "kernel_object"
-        made[path] = out.read_bytes()
-        outputs.append(_output(path, subject, role, "host_code", made[path]))
-    command = {"argv": list(result.command), "returncode": result.returncode, "log_digest": digest(log)}
-    return Product(subject, built, command, dict(result.env), text, tuple(outputs), made, result.isolation)
+    declared = tools.route.collect(sorted(made.files))
+    for name, data in made.files.items() if made.built else ():
+        role: str = declared[name].role
+        path, trust = f"{subject}/{name}", declared[name].trust
+        if subject == _LAUNCHER:
+            role, path = _LAUNCHER, f"{subject}/{_LAUNCHER}{Path(name).suffix}"
+        kept[path] = data
+        outputs.append(_output(path, subject, role, trust, data))
+    return Product(subject, made, tuple(outputs), kept)
 
 
-def _exports(path: Path, symbol: str) -> bool:
-    try:
-        return host_cpp.exports(path, symbol)
-    except host_cpp.ToolMissing as error:
-        raise host_reference.missing_tool(error) from error
+def _exports(made: Made, symbol: str) -> bool:
+    data = made.files.get(host_cpp.PRODUCT)
+    if data is None:
+        return True  # another kind of object: its own reader looks at it
+    with tempfile.NamedTemporaryFile(suffix=".so") as object_file:
+        object_file.write(data)
+        object_file.flush()
+        try:
+            return host_cpp.exports(Path(object_file.name), symbol)
+        except ToolMissing as error:
+            raise BlockedError([error.problem()]) from error
 
 
 def failed_reasons(products: Sequence[Product]) -> list[str]:
-    """The compilers' own error lines, printable and bounded."""
-    lines = [
-        f"{product.subject}: {line}"
-        for product in products
-        if not product.built
-        for line in (
-            [text for text in product.log.splitlines() if re.search(r"\berror\b", text)] or ["no object and no message"]
-        )
-    ]
-    return [printable(line)[:_REASON_CHARACTERS] for line in lines[:_REASON_LINES]]
+    """The tools' own error lines, printable and bounded."""
+    lines = [f"{product.subject}: {line}" for product in products if not product.built for line in product.made.errors]
+    return [printable(line)[:_REASON_CHARACTERS] for line in lines[:REASON_LINES]]
 
 
-def tools(identity: dict[str, Any]) -> list[dict[str, Any]]:
-    """The compiler as a Build record names it."""
-    files = [{"name": identity["name"], "digest": identity["digest"]}]
-    files += [{"name": name, "digest": each["digest"]} for name, each in sorted(identity["programs"].items()) if each]
-    text = "\n".join(identity["version"])
-    return [{"name": identity["name"], "version_text": text, "target": identity["target"], "files": files}]
+def reproduction(first: Made, second: Made) -> dict[str, Any]:
+    """Whether two builds in two folders agree, raw and in the normal form of the deepest stage."""
+    a, b = first.deepest, second.deepest
+    value: dict[str, Any] = {
+        "reproducible": first.stage == second.stage and a == b,
+        "first": digest(a),
+        "second": digest(b),
+        "address_randomisation": first.randomised or second.randomised,
+    }
+    if first.stage in first.normal and second.stage in second.normal:
+        value["normalised_first"] = digest(first.normal[first.stage])
+        value["normalised_second"] = digest(second.normal[second.stage])
+    return value
 
 
 def _output(path: str, subject: str, role: str, trust: str, data: bytes) -> dict[str, Any]:

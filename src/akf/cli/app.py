@@ -40,6 +40,8 @@ app = typer.Typer(
 )
 keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None)
 app.add_typer(keys_app, name="keys")
+capability_app = typer.Typer(help="Routes from source to binary, and what they may claim.", rich_markup_mode=None)
+app.add_typer(capability_app, name="capability")
 ingest_app = typer.Typer(help="From files of other tools to Workload and Capture.", rich_markup_mode=None)
 app.add_typer(ingest_app, name="ingest")
 
@@ -360,6 +362,25 @@ def ingest_bench(
     from akf.cli.commands.ingest_bench import ingest_bench as answer
 
     return answer(paths, out, name, data_class, quantiles or [], compare)
+
+
+@capability_app.command("list")
+def capability_list() -> Result:
+    """List the routes: platform, stages, what is real without CANN."""
+    from akf.cli.commands.capability import list_all as answer
+
+    return answer()
+
+
+@capability_app.command("explain")
+def capability_explain(
+    route: Annotated[str, typer.Argument(metavar="ROUTE", help="Name of a route.")],
+    soc: Annotated[str | None, typer.Option("--soc", metavar="SOC", help="SoC, by AKF's name.")] = None,
+) -> Result:
+    """Say all that a route declares: tools and how to get them, SoC names, stages, outputs, claims."""
+    from akf.cli.commands.capability import explain as answer
+
+    return answer(route, soc)
 
 
 @app.command("schema")

@@ -12,6 +12,8 @@ from typing import Any
 
 GATES = ("environment", "operator", "model", "serving", "reproduction", "release")
 PER_RANK = ("hit_proof",)
+BINARY_STAGES = ("shared_object", "cubin", "device_object")
+"""Stages of a Build whose outputs can be loaded; no gate but `environment` takes a Build that ends before them."""
 
 _ENVIRONMENT = {
     "ascend": ("identity", "leases", "exclusive", "clock", "toolkit_unmodified", "baseline_health"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from akf.contracts.canonical import digest
+from akf.contracts.gates import BINARY_STAGES
 from akf.contracts.identity import expected, machine_digest
 from akf.contracts.loader import parse
 from akf.contracts.problems import PreconditionError
@@ -43,6 +44,12 @@ class Subject(NamedTuple):
         if build.value["outcome"] != "built":
             message = f"{candidate!r} did not compile, so there is nothing to measure"
             raise PreconditionError.of("AKF-P117", message, found=list(build.value.get("reasons", ())))
+        if build.value["stage"] not in BINARY_STAGES:
+            message = f"the Build of {candidate!r} ends at {build.value['stage']}, which cannot be loaded"
+            stopped = build.value.get("stopped", {}).get("message")
+            raise PreconditionError.of(
+                "AKF-P401", message, expected=list(BINARY_STAGES), found=build.value["stage"], hint=stopped
+            )
         task_id = next(parent["id"] for parent in claim.value["parents"] if parent["kind"] == "Task")
         task = run.load(f"tasks/{task_id}.json")
         data = run.read("run.json")

@@ -47,8 +47,8 @@ def environment(baseline: Baseline) -> dict[str, Any]:
     """
     identity = compiler()
     return {
-        "soc": {"family": "host", "name": soc_name(identity)},
-        "toolkit": toolkit(identity),
+        "soc": {"family": "host", "name": host_cpp.soc_name(identity)},
+        "toolkit": host_cpp.toolkit(identity),
         "python": platform.python_version(),
         "frameworks": [{"name": ARM, "revision": revision()}],
         "libraries": [{"name": LIBRARY, "digest": baseline.digest}],
@@ -82,20 +82,7 @@ def compiler() -> dict[str, Any]:
 
 def missing_tool(error: host_cpp.ToolMissing) -> BlockedError:
     """A missing compiler, as a problem with its remedy."""
-    return BlockedError.of("AKF-E101", f"{error.name} is not on this machine", expected=error.name, hint=error.hint)
-
-
-def soc_name(identity: dict[str, Any]) -> str:
-    """`x86_64-sapphirerapids`: architecture, and what the compiler's `native` stands for."""
-    native = identity["native"]
-    core = native.get("-march") or native.get("-mcpu") or native.get("-mtune") or "unknown"
-    return f"{platform.machine()}-{core}".lower()
-
-
-def toolkit(identity: dict[str, Any]) -> dict[str, str]:
-    """Name, version and exact build of the compiler."""
-    text = identity["version"][0]
-    return {"name": "gcc", "version": text.rsplit(" ", 1)[-1], "build": text}
+    return BlockedError([error.problem()])
 
 
 def revision() -> str:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from akf.contracts.canonical import digest
-from akf.contracts.gates import GATES
+from akf.contracts.gates import BINARY_STAGES, GATES
 from akf.contracts.problems import AkfError, IntegrityError, Problem
 from akf.contracts.tree import tree_digest
 from akf.judge.lines import line_problems, prefix
@@ -177,8 +177,16 @@ def _sources(files: Mapping[str, bytes], found: Mapping[str, Artifact], base: st
 
 
 def _outputs(files: Mapping[str, bytes], found: Mapping[str, Artifact], base: str) -> list[Problem]:
-    build = found.get(f"{base}/build.json")
-    return [] if build is None else _exactly(files, build["outputs"], f"{base}/build/", f"{base}/build.json")
+    path = f"{base}/build.json"
+    build = found.get(path)
+    if build is None:
+        return []
+    problems = _exactly(files, build["outputs"], f"{base}/build/", path)
+    measured = [gate for gate in GATES[1:] if f"{base}/gates/{gate}.json" in found]
+    if measured and build["stage"] not in BINARY_STAGES:
+        message = f"the gate {measured[0]} stands on a Build that ends at {build['stage']}, before any binary"
+        problems.append(_problem("AKF-I402", message, path, expected=list(BINARY_STAGES), found=build["stage"]))
+    return problems
 
 
 def _samples(files: Mapping[str, bytes], found: Mapping[str, Artifact], base: str) -> list[Problem]:

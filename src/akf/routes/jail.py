@@ -1,4 +1,4 @@
-"""A compiler sees the system's own files, the sources and a private folder; nothing else of the machine, no network.
+"""A compiler sees the system's own files and the folders that are named; nothing else of the machine, no network.
 
 Invariants:
 - Sources are untrusted text: `#include`, `.incbin` and `#embed` can name any path, so the paths are taken away.
@@ -15,63 +15,77 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache")
 _PROBE_S = 20
 
-# Arguments: chroot, new root, folder to read, folder to write, number of system paths, the paths, then the command.
+# Arguments: chroot, new root, working folder, number of mounts, for each of them its mode, source and target; command.
 _SCRIPT = r"""
 set -eu
-enter=$1 root=$2 reads=$3 writes=$4 count=$5
-shift 5
+enter=$1 root=$2 work=$3 count=$4
+shift 4
 mount -t tmpfs -o size=4m,mode=755 tmpfs "$root"
-show() {
-    if [ -d "$1" ]; then mkdir -p "$root$1"; else mkdir -p "$root${1%/*}"; : >"$root$1"; fi
-    mount --rbind "$1" "$root$1"
-    [ "$1" = "$writes" ] || mount -o remount,bind,ro "$root$1" 2>/dev/null || :
-}
 while [ "$count" -gt 0 ]; do
-    if [ -L "$1" ]; then mkdir -p "$root${1%/*}"; ln -s "$(readlink "$1")" "$root$1"; else show "$1"; fi
+    if [ "$1" = link ]; then
+        mkdir -p "$root${3%/*}"
+        ln -s "$(readlink "$2")" "$root$3"
+    else
+        if [ -d "$2" ]; then mkdir -p "$root$3"; else mkdir -p "$root${3%/*}"; : >"$root$3"; fi
+        mount --rbind "$2" "$root$3"
+        [ "$1" = write ] || mount -o remount,bind,ro "$root$3" 2>/dev/null || :
+    fi
     count=$((count - 1))
-    shift
+    shift 3
 done
-show "$reads"
-show "$writes"
-show /dev/null
-exec "$enter" "$root" /bin/sh -c 'cd "$1" && shift && exec "$@"' sh "$reads" "$@"
+exec "$enter" "$root" /bin/sh -c 'cd "$1" && shift && exec "$@"' sh "$work" "$@"
 """
 _UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--net", "--ipc", "--fork", "--kill-child")
 
 
-def jailed(command: Sequence[str], reads: Path, writes: Path, root: Path, extra: Sequence[str] = ()) -> list[str]:
+class Mount(NamedTuple):
+    """A folder or file of this machine, and where it stands in the jail."""
+
+    source: str
+    target: str
+    writable: bool = False
+
+
+def jailed(command: Sequence[str], work: str, mounts: Sequence[Mount], root: Path) -> list[str]:
     """The command line that runs `command` in a jail.
 
     Args:
-        command: what runs inside, in the folder `reads`.
-        reads: folder of the sources.
-        writes: the one folder whose files outlive the jail.
+        command: what runs inside, as it is named there.
+        work: its working folder, as it is named there.
+        mounts: what is shown beside the system's own files, in this order.
         root: an empty folder, the jail's root.
-        extra: further system folders, such as a compiler's own prefix.
     """
-    paths = [path for path in dict.fromkeys((*SYSTEM, *extra)) if Path(path).exists()]
+    system = [Mount(path, path) for path in (*SYSTEM, "/dev/null") if Path(path).exists()]
     enter = shutil.which("chroot", path="/usr/sbin:/sbin:/usr/bin:/bin") or "chroot"
-    places = [enter, str(root), str(reads), str(writes), str(len(paths))]
-    return [*_UNSHARE, "/bin/sh", "-c", _SCRIPT, "jail", *places, *paths, *command]
+    shown = [word for mount in (*system, *mounts) for word in (_mode(mount), mount.source, mount.target)]
+    places = [enter, str(root), work, str(len(shown) // 3)]
+    return [*_UNSHARE, "/bin/sh", "-c", _SCRIPT, "jail", *places, *shown, *command]
+
+
+def _mode(mount: Mount) -> str:
+    if mount.source == mount.target and Path(mount.source).is_symlink():
+        return "link"
+    return "write" if mount.writable else "read"
 
 
 @cache
-def works(extra: tuple[str, ...] = ()) -> bool:
+def works() -> bool:
     """Whether a jail can be made on this machine."""
     if shutil.which("unshare") is None:
         return False
     with tempfile.TemporaryDirectory(prefix="akf-jail-") as scratch:
-        folders = [Path(scratch) / name for name in ("reads", "writes", "root")]
-        for folder in folders:
+        writes, root = Path(scratch, "writes"), Path(scratch, "root")
+        for folder in (writes, root):
             folder.mkdir()
-        probe = ["/bin/sh", "-c", 'test ! -e "$1" && : >"$2/seen"', "probe", __file__, str(folders[1])]
+        probe = ["/bin/sh", "-c", 'test ! -e "$1" && : >/probe/seen', "probe", __file__]
         try:
             result = subprocess.run(
-                jailed(probe, folders[0], folders[1], folders[2], extra),
+                jailed(probe, "/probe", [Mount(str(writes), "/probe", writable=True)], root),
                 capture_output=True,
                 check=False,
                 timeout=_PROBE_S,
@@ -79,4 +93,4 @@ def works(extra: tuple[str, ...] = ()) -> bool:
             )
         except (OSError, subprocess.TimeoutExpired):
             return False
-        return result.returncode == 0 and (folders[1] / "seen").is_file()
+        return result.returncode == 0 and (writes / "seen").is_file()

@@ -129,6 +129,8 @@ def _identity(document: Document, place: layout.Place) -> list[Problem]:
         found.append(
             _problem(document, "/id", "AKF-I203", "it stands under another artifact's name", wanted, value["id"])
         )
+    if value.get("diagnostic"):
+        found.append(_problem(document, "/diagnostic", "AKF-I401", "a diagnostic Build belongs to no run", False, True))
     if place.gate is not None and value["gate"] != place.gate:
         found.append(
             _problem(

@@ -4,6 +4,7 @@ from typing import Literal
 
 from akf.contracts.models.base import (
     Artifact,
+    Code,
     Count,
     Digest,
     DType,
@@ -25,6 +26,12 @@ from akf.contracts.models.base import (
 from akf.contracts.models.common import ExactToolkit, Setting
 
 Expr = Whole | str
+Stage = Literal[
+    "source", "frontend_ir", "linalg", "hivm_ir", "lowered_mlir", "ascendc_source", "cpu_sim_so", "shared_object",
+    "cubin", "device_object",
+]  # fmt: skip
+Role = Literal["kernel_object", "host_tiling", "infer_shape", "aclnn", "torch_binding", "meta", "ir", "launcher", "log"]
+TrustClass = Literal["device_code", "host_code", "data"]
 
 
 class LaunchArgument(Value):
@@ -62,20 +69,58 @@ class Tool(Value):
     name: Name = about("Name that the tool was called by.", "g++")
     version_text: Text = about("First lines of its version output.", "g++ (Debian 12.2.0-14+deb12u1) 12.2.0")
     target: Name | None = maybe("Target triple that the tool compiles for.", "x86_64-linux-gnu")
+    commit: Name | None = maybe("Commit that it was built from, where it says so.", "8796a8ac1508")
+    wheel_digest: Digest | None = maybe("SHA-256 of the wheel that it was installed from.", "sha256:" + "0" * 64)
     package: Name | None = maybe("Package and version that provides it, where known.", "g++-12 12.2.0-14+deb12u1")
     files: tuple[ToolFile, ...] = about("Programs that take part, by digest.", [sample(ToolFile)], min_length=1)
 
 
+class Component(Value):
+    name: Name = about("Part of an installed toolkit, with a version of its own.", "toolkit")
+    version: Name = about("Its version as it says it.", "9.1.0")
+    build: Name | None = maybe("Its inner build, where it says one.", "V100R001C25SPC005B220")
+    architecture: Name | None = maybe("Its architecture, where it says one.", "aarch64")
+    file: RelPath = about("File that says so, relative to the toolkit.", "aarch64-linux/ascend_toolkit_install.info")
+    digest: Digest = about("SHA-256 of that file.", "sha256:" + "0" * 64)
+
+
+class Package(Value):
+    name: Name = about("Distribution in the environment.", "triton-ascend")
+    version: Name = about("Its version as installed.", "3.2.0")
+    wheel_digest: Digest | None = maybe("SHA-256 of the wheel that it was installed from.", "sha256:" + "0" * 64)
+
+
+class Lacking(Value):
+    tool: Name = about("Tool that is missing.", "hivmc")
+    looked_for: Text = about("Where it was looked for.", "no bin/hivmc in the registered toolkit")
+    get: Text = about("How it can be had.", "install CANN 9.0.0 or newer")
+
+
+class Reach(Value):
+    route: Route = about("Route that the toolchain serves.", "triton_ascend")
+    family: Name = about("SoC family; `any` where the route knows none.", "ascend910b")
+    stages: tuple[Name, ...] = about("Stages that it can reach here, in order.", ["hivm_ir"])
+    lacking: tuple[Lacking, ...] = several("What keeps the next stage out of reach.", [sample(Lacking)])
+
+
 class Toolchain(Artifact):
     kind: Literal["Toolchain"] = about("Kind of this artifact.", "Toolchain")
-    route: Route = about("Route that it serves.", "host_cpp")
+    origin: Literal["installed", "packages"] = about(
+        "Whether it was found installed, or made by AKF from pinned packages.", "packages"
+    )
     toolkit: ExactToolkit = about("Toolkit identity.", sample(ExactToolkit))
+    components: tuple[Component, ...] = several("Parts of an installed toolkit.", [sample(Component)])
+    python: Name | None = maybe("Version of the environment's interpreter.", "3.11.7")
+    packages: tuple[Package, ...] = several("Distributions of the environment.", [sample(Package)])
+    contents_digest: Digest | None = maybe(
+        "Digest over every file of the environment's packages; compiled bytecode is never used.", "sha256:" + "0" * 64
+    )
     tools: tuple[Tool, ...] = about(
         "Tools with their identity.",
         [sample(Tool)],
         min_length=1,
     )
-    stages: tuple[Name, ...] = about("Stages that it can reach here.", ["shared_object"])
+    reach: tuple[Reach, ...] = about("What each route can reach with it.", [sample(Reach)])
 
 
 class Command(Value):
@@ -91,12 +136,8 @@ class Command(Value):
 class Output(Value):
     path: RelPath = about("File, relative to the attempt's build folder.", "candidate/kernel.so")
     subject: Literal["candidate", "perturbed", "baseline", "launcher"] = about("Whose object it is.", "candidate")
-    role: Literal[
-        "kernel_object", "host_tiling", "infer_shape", "aclnn", "torch_binding", "meta", "launcher", "log"
-    ] = about("Role of the file.", "kernel_object")
-    trust: Literal["device_code", "host_code", "data"] = about(
-        "Whether it is device code, code that runs inside the engine, or data.", "host_code"
-    )
+    role: Role = about("Role of the file.", "kernel_object")
+    trust: TrustClass = about("Whether it is device code, code that runs inside the engine, or data.", "host_code")
     digest: Digest = about("SHA-256 of its bytes.", "sha256:" + "0" * 64)
     bytes: Count = about("Its size, in bytes.", 16000)
 
@@ -106,16 +147,28 @@ class Reproduction(Value):
     first: Digest = about("Digest over the first build's objects.", "sha256:" + "0" * 64)
     second: Digest = about("Digest over the second build's objects.", "sha256:" + "0" * 64)
     address_randomisation: bool = about("Whether address randomisation was on.", True)
+    normalised_first: Digest | None = maybe(
+        "Digest of the first build's deepest stage in a form free of places.", "sha256:" + "0" * 64
+    )
+    normalised_second: Digest | None = maybe(
+        "Digest of the second build's deepest stage in that form.", "sha256:" + "0" * 64
+    )
+
+
+class Stopped(Value):
+    code: Code = about("Why the build goes no deeper than its stage.", "TOOLCHAIN_MISSING")
+    message: Text = about("The same in words, from the tool where it said any.", "hivmc is not installed")
+    tool: Name | None = maybe("Tool that is missing.", "hivmc")
 
 
 class Build(Artifact):
     kind: Literal["Build"] = about("Kind of this artifact.", "Build")
     parents: tuple[Ref, ...] = about(
-        "Run, Task and Candidate.",
+        "Run, Task and Candidate; none for a diagnostic Build, which belongs to no run.",
         refs("Run", "Task", "Candidate"),
-        min_length=3,
         max_length=3,
     )
+    diagnostic: bool | None = maybe("Whether it was made outside a run; no gate takes such a Build.", False)
     outcome: Literal["built", "failed"] = about(
         "Whether the candidate compiled; a failed build stays as evidence.", "built"
     )
@@ -125,27 +178,19 @@ class Build(Artifact):
     route: Route = about("Route that the candidate took from source to binary.", "host_cpp")
     soc: Name = about("SoC that it was compiled for.", "x86_64")
     toolkit: ExactToolkit = about("Toolkit that compiled.", sample(ExactToolkit))
-    stage: Literal[
-        "source",
-        "frontend_ir",
-        "linalg",
-        "hivm_ir",
-        "lowered_mlir",
-        "ascendc_source",
-        "cpu_sim_so",
-        "shared_object",
-        "cubin",
-        "device_object",
-    ] = about("Deepest stage reached; only an object satisfies a gate that needs a binary.", "shared_object")
+    stopped: Stopped | None = maybe("Why the build goes no deeper than its stage.", sample(Stopped))
+    stage: Stage = about("Deepest stage reached; only an object satisfies a gate that needs a binary.", "shared_object")
+    source_digest: Digest | None = maybe("Digest of the source tree of a diagnostic Build.", "sha256:" + "0" * 64)
+    options: tuple[Setting, ...] = several("Options that a diagnostic Build was made with.", [sample(Setting)])
+    toolchains: tuple[Ref, ...] = several("Registered toolchains that the tools come from.", refs("Toolchain"))
     tools: tuple[Tool, ...] = about(
         "Tools that took part.",
         [sample(Tool)],
         min_length=1,
     )
     commands: tuple[Command, ...] = about(
-        "Commands in order.",
+        "Commands in order; none when the route took no source.",
         [sample(Command)],
-        min_length=1,
     )
     variables: tuple[Setting, ...] = about("The whole environment that the commands saw.", [sample(Setting)])
     isolation: Isolation = about("Isolation of the build.", "userns")

@@ -63,8 +63,13 @@ class Toolkit(Value):
     )
 
 
+ToolkitName = Literal["cann", "gcc", "cuda", "clang", "bishengir", "catlass_dsl", "pypto", "tilelang_ascend"]
+
+
 class ExactToolkit(Value):
-    name: Literal["cann", "gcc", "cuda"] = about("Which toolkit compiled or ran the kernel.", "gcc")
+    name: ToolkitName = about(
+        "Which toolkit compiled or ran the kernel; packages without CANN are named by their compiler.", "gcc"
+    )
     version: Name = about("Released version, exact.", "12.2.0")
     build: Name = about("Exact inner build as read from the machine.", "Debian 12.2.0-14+deb12u1")
 
