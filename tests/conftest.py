@@ -11,11 +11,15 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tests.support import evidence, runs
 
 from akf.contracts.problems import BlockedError
 
 NOTHING_MISSING = "AKF_NOTHING_MISSING"
+
+settings.register_profile("akf", deadline=None)  # no test is timed: machines are shared
+settings.load_profile("akf")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,7 +23,7 @@ _bounds = st.lists(st.integers(0, 70), min_size=2, max_size=6, unique=True).map(
 def parts(tasks: list[Task], bounds: list[int]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The parts and the steps, neighbouring ones with a hole after the first."""
     steps = [(step, start, end) for step, (start, end) in enumerate(pairwise(bounds)) if step != 1]
-    frame = pl.DataFrame(tasks, schema=TASKS, orient="row").with_columns(calls=pl.lit(1, pl.Int64))
+    frame = pl.DataFrame(tasks, schema=TASKS, orient="row").with_columns(task="name")
     table = pl.DataFrame(steps, schema=STEPS, orient="row")
     return cut(frame, table), table
 

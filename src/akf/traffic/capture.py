@@ -31,6 +31,8 @@ MAX_ENTRIES = 4096
 WALLS = {"rank": pl.Int64, "step": pl.Int64, "step_ns": pl.Int64, "host_gap_ns": pl.Int64}
 """What an importer knows of a step: how long it took, and for how much of it the device stood still because of the
 host; null where it is not known."""
+LAUNCHES = "launches"
+"""A further column, where the host's launches were looked for: of how many tasks the launch is known."""
 
 CallsiteOf = Callable[[str, str | None, list[dict[str, Any]], list[dict[str, Any]]], tuple[str | None, dict[str, int]]]
 
@@ -64,7 +66,7 @@ def build(tasks: Tasks, walls: pl.DataFrame, facts: Facts, callsite_of: Callsite
 
     Args:
         tasks: All tasks of all ranks.
-        walls: `WALLS`, for as many steps as the importer knows.
+        walls: `WALLS`, and `LAUNCHES` or not, for as many steps as the importer knows.
         facts: The rest.
         callsite_of: Finds the callsite of a kernel and the sizes of its symbols.
 
@@ -73,6 +75,8 @@ def build(tasks: Tasks, walls: pl.DataFrame, facts: Facts, callsite_of: Callsite
     """
     if not tasks.keys:
         raise InvalidError.of("AKF-F126", "no task lies in a step", hint="profile whole steps")
+    if LAUNCHES not in walls.columns:
+        walls = walls.with_columns(pl.lit(None, pl.Int64).alias(LAUNCHES))
     rows, walls = _in_order_of_time(tasks.rows(), walls)
     steps = _steps(rows, walls)
     entries, of_key = _entries(tasks, rows, max(steps["run"]) + 1, callsite_of)
@@ -265,8 +269,9 @@ def _breakdown(
         sums = {name: int(of_rank[name].sum()) for name in (*LINES, "step_ns", "host_gap_ns", "idle_ns", "said_ns")}
         said = sums.pop("said_ns")
         runs = of_rank.group_by("run", maintain_order=True).agg(pl.col("step_ns").sum())["step_ns"].to_list()
+        known = {} if of_rank[LAUNCHES].null_count() else {LAUNCHES: int(of_rank[LAUNCHES].sum())}
         cut = {} if bounds is None else {"bounds": bounds}
-        found.append({"rank": rank, "steps": of_rank.height, "steps_ns": runs, **cut, **sums})
+        found.append({"rank": rank, "steps": of_rank.height, "steps_ns": runs, **cut, **known, **sums})
         if said != sums["step_ns"]:
             differ = {"expected_ns": said, "found_ns": sums["step_ns"], "holds": False}
             checks.append({"name": "tasks-fit-into-steps", "rank": rank, **differ})

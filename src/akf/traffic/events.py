@@ -8,25 +8,29 @@ Invariants:
 3. Refused with line and column: a byte order mark, bytes that are not UTF-8, a syntax error, a file that is cut
    off or goes on after its end, a key twice in one object, NaN and Infinity, nesting that the parser cannot follow.
 4. A number with a fraction or an exponent stays the text that was written; nothing passes through a float.
+5. The digest is of the very bytes that were parsed.
 """
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
 import json
 import os
 import re
 import zlib
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
 from akf.contracts.files import open_regular, refusal
 from akf.contracts.limits import MAX_EVENT_CHARS, MAX_TRACE_BYTES
 from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import show
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 Event = dict[str, Any]
 PIECE = 1024 * 1024
@@ -44,14 +48,22 @@ class Trace:
         name: What problems call the file.
         layout: `array` or `object`; known once the first event is.
         head: The fields beside the events; complete once the events are read.
+        digest: SHA-256 of the file, packed as it is; known once the events are read.
     """
 
     layout: Literal["array", "object"]
 
-    def __init__(self, path: str | os.PathLike[str], name: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        name: str | None = None,
+        progress: Callable[[int], object] = lambda _: None,
+    ) -> None:
         self._path = path
+        self._progress = progress
         self.name = os.fspath(path) if name is None else name
         self.head: dict[str, Any] = {}
+        self.digest = ""
         self._text = _Text(self.name, iter(()))
         self._start = 0
 
@@ -62,8 +74,8 @@ class Trace:
             InvalidError: The file is missing, no trace, or malformed; with the place.
             StorageError: It cannot be read.
         """
-        with _pieces(self._path, self.name) as pieces:
-            self._text = text = _Text(self.name, pieces)
+        with _File(open_regular(self._path), self._progress) as file:
+            self._text = text = _Text(self.name, _pieces(file, self.name))
             first = text.peek()
             if first == "[":
                 self.layout = "array"
@@ -75,6 +87,7 @@ class Trace:
                 raise self._no_trace(f"it starts with {show(first)}" if first else "it is empty")
             if text.peek():
                 raise text.malformed("the file goes on after its end")
+            self.digest = f"sha256:{file.hashed.hexdigest()}"
 
     def problem(self, code: str, message: str, hint: str | None = None) -> Problem:
         """Return a problem at the event that was read last."""
@@ -249,19 +262,36 @@ def _constant(word: str) -> None:
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=str, parse_constant=_constant)
 
 
-@contextmanager
-def _pieces(path: str | os.PathLike[str], name: str) -> Generator[Iterator[str]]:
-    with os.fdopen(open_regular(path), "rb") as file:
-        packed = file.peek(len(_PACKED)).startswith(_PACKED)
-        yield _decoded(gzip.GzipFile(fileobj=file) if packed else file, name)
+class _File(io.RawIOBase):
+    """A file that is hashed as it is read."""
+
+    def __init__(self, descriptor: int, progress: Callable[[int], object]) -> None:
+        self.hashed = hashlib.sha256()
+        self._file = io.FileIO(descriptor)
+        self._progress = progress
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        count = self._file.readinto(buffer) or 0
+        self.hashed.update(memoryview(buffer)[:count])
+        self._progress(count)
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
-def _decoded(source: io.BufferedReader | gzip.GzipFile, name: str) -> Iterator[str]:
+def _pieces(file: _File, name: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")()
+    read = None
     count, lines = 0, 0
     while True:
         try:
-            data = source.read(PIECE)
+            read = read or _reader(file)
+            data = read(PIECE)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             hint = "copy the file again, or export the profile again"
             text = f"the packed file is damaged or cut off: {error}"
@@ -287,3 +317,9 @@ def _decoded(source: io.BufferedReader | gzip.GzipFile, name: str) -> Iterator[s
             yield text
         if not data:
             return
+
+
+def _reader(file: _File) -> Callable[[int], bytes]:
+    buffered = io.BufferedReader(file, PIECE)
+    packed = buffered.peek(len(_PACKED)).startswith(_PACKED)
+    return gzip.GzipFile(fileobj=buffered).read if packed else buffered.read

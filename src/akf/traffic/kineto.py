@@ -75,7 +75,7 @@ class Read:
     platform: Literal["cuda", "host"]
     rank: int | None
     tasks: pl.DataFrame
-    """As `akf.traffic.kernels` wants them, without rank and step, with launch_ns and calls."""
+    """As `akf.traffic.kernels` wants them, but for rank and step; with `launch_ns`, and the call's number as `task`."""
     steps: pl.DataFrame
     """`akf.traffic.steps.STEPS`; empty where the profiler marked none."""
     settings: tuple[tuple[str, str], ...]
@@ -257,12 +257,10 @@ def _rank(head: dict[str, Any]) -> int | None:
 
 def _settings(head: dict[str, Any], on_device: bool) -> tuple[tuple[str, str], ...]:
     """What of the head changes what is recorded or says where; nothing that names a person, a host or a path."""
-    kept = {
-        key: str(head[key])
-        for key in ("schemaVersion", "record_shapes", "with_stack", "profile_memory", "with_flops",
-                    "cuda_driver_version", "cuda_runtime_version", "cupti_version")
-        if type(head.get(key)) is int
-    }  # fmt: skip
+    keys = ["schemaVersion", "record_shapes", "with_stack", "profile_memory", "with_flops"]
+    if on_device:
+        keys += ["cuda_driver_version", "cuda_runtime_version", "cupti_version"]
+    kept = {key: str(head[key]) for key in keys if type(head.get(key)) is int}
     told = head.get("deviceProperties")
     names = (
         {part["name"] for part in told if isinstance(part, dict) and isinstance(part.get("name"), str)}
@@ -289,7 +287,7 @@ def _on_device(found: _Found) -> tuple[pl.DataFrame, pl.DataFrame]:
         input_shapes=pl.coalesce("shapes", "shapes_op"),
         input_dtypes=pl.when(pl.col("shapes").is_null()).then("dtypes_op").otherwise("dtypes"),
         kind=pl.when(named_so).then(pl.lit("communication")).otherwise(pl.lit("computing")),
-        calls=pl.lit(1, pl.Int64),
+        task=pl.int_range(pl.len()),
     )
     return _kept(tasks), device_steps(tasks, _spans(found))
 
@@ -297,12 +295,14 @@ def _on_device(found: _Found) -> tuple[pl.DataFrame, pl.DataFrame]:
 def _on_cpu(found: _Found) -> tuple[pl.DataFrame, pl.DataFrame]:
     rows = Rows(
         {"kernel": pl.String, "input_shapes": pl.String, "input_dtypes": pl.String, "start_ns": pl.Int64,
-         "duration_ns": pl.Int64, "calls": pl.Int64}
+         "duration_ns": pl.Int64, "task": pl.Int64}
     )  # fmt: skip
     columns = ("start_ns", "end_ns", "op_type", "shapes", "dtypes")
+    before = 0
     for ops in found.operators.frame().partition_by("thread"):
-        for start, end, op, first in segments(ops.select(columns).rows()):
-            rows.add(*op[2:], start, end - start, int(first))
+        for start, end, number, op in segments(ops.select(columns).rows()):
+            rows.add(*op[2:], start, end - start, before + number)
+        before += ops.height
     tasks = rows.frame().with_columns(
         op_type=pl.col("kernel"),
         core_type=pl.lit("CPU"),
@@ -324,5 +324,5 @@ def _kept(tasks: pl.DataFrame) -> pl.DataFrame:
     return tasks.select(
         "kernel", "op_type", "core_type", "kind", "graph", "blocks", "input_shapes", "input_dtypes",
         *(pl.lit(None, pl.String).alias(name) for name in unknown),
-        "start_ns", "duration_ns", "launch_ns", "calls",
+        "start_ns", "duration_ns", "launch_ns", "task",
     )  # fmt: skip

@@ -37,18 +37,21 @@ def device_steps(tasks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def cut(tasks: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Return the parts of the tasks that lie in steps, with `step`.
+    """Return the parts of the tasks that lie in steps, with `step` and `calls`: 1 in the first part of a call, else 0.
 
     Args:
-        tasks: start_ns, duration_ns, calls, and whatever else belongs to a task.
+        tasks: start_ns, duration_ns, and whatever else belongs to a task. Rows with one `task` are one call; without
+            that column, each is a call of its own.
         steps: `STEPS`; they do not overlap.
     """
     steps = steps.sort("start_ns").rename({"start_ns": "step_start", "end_ns": "step_end"})
     starts = steps["step_start"]
     end = pl.col("start_ns") + pl.col("duration_ns")
-    parts = (
-        tasks.with_row_index("task")
-        .with_columns(
+    kept = [name for name in tasks.columns if name != "calls"]
+    if "task" not in kept:
+        tasks = tasks.with_row_index("task")
+    return (
+        tasks.with_columns(
             first=starts.search_sorted(tasks["start_ns"], side="right").cast(pl.Int64) - 1,
             last=starts.search_sorted(tasks.select(end).to_series(), side="left").cast(pl.Int64),
         )
@@ -64,9 +67,16 @@ def cut(tasks: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
             (pl.col("end_ns") > pl.col("start_ns"))
             | ((pl.col("duration_ns") == 0) & (pl.col("start_ns") < pl.col("step_end")))
         )
-        .sort("task", "start_ns")
+        .sort("task", "start_ns", "end_ns")
+        .with_columns(
+            duration_ns=pl.col("end_ns") - pl.col("start_ns"),
+            calls=(pl.int_range(pl.len()).over("task") == 0).cast(pl.Int64),
+        )
+        .select(*kept, "step", "calls")
     )
-    whole = pl.col("start_ns") == pl.col("start_ns").min().over("task")
-    return parts.with_columns(
-        duration_ns=pl.col("end_ns") - pl.col("start_ns"), calls=pl.when(whole).then("calls").otherwise(0)
-    ).select(*tasks.columns, "step")
+
+
+def window(tasks: pl.DataFrame) -> pl.DataFrame:
+    """Return one step, 0, from the first start to the last end: for tasks of which nobody marked steps."""
+    end = pl.max_horizontal(pl.col("start_ns") + pl.col("duration_ns"), pl.col("start_ns") + 1)
+    return tasks.select(step=pl.lit(0, pl.Int64), start_ns=pl.col("start_ns").min(), end_ns=end.max()).head(1)
