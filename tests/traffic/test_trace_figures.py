@@ -24,7 +24,17 @@ from tests.support.request_traces import (
     trace,
 )
 
-from akf.traffic.traces.figures import arrivals, busiest, gaps, quantile, reuse, sessions, spread
+from akf.traffic.traces.figures import (
+    arrivals,
+    busiest,
+    gaps,
+    partial_prompts,
+    quantile,
+    reuse,
+    reused_in_session,
+    sessions,
+    spread,
+)
 from akf.traffic.traces.rows import Calendar, number_ns
 from akf.traffic.traces.subset import distance
 
@@ -80,16 +90,17 @@ def test_a_block_is_reused_when_an_earlier_request_had_it(tmp_path: Path) -> Non
         Request(2000, 30, 9, (5, 6), chat=3),  # 5 known, of another session; 30 tokens leave a block unfull
     ]
     requests = trace(text(tmp_path / "t.jsonl", map(bailian, rows))).requests.numbered()
-    found = reuse(requests, 16)
-    assert found == (9, 3, 2, 2, 1)
-    assert reuse(requests, 16, 2) == (2, 0, 0, 0, 1), "a window knows nothing of what was before it"
+    assert reuse(requests) == (9, 3, 2)
+    assert reuse(requests, 2) == (2, 0, 0), "a window knows nothing of what was before it"
+    assert reused_in_session(requests) == 2
+    assert partial_prompts(requests, 16) == 1
 
 
 def test_sparse_ids_are_counted_like_dense_ones(tmp_path: Path) -> None:
     for scale in (1, 10**15):
         rows = [Request(index, 1024, 9, (0, (index + 1) * scale)) for index in range(3)]
         requests = trace(text(tmp_path / f"{scale}.jsonl", map(mooncake, rows))).requests.numbered()
-        assert reuse(requests, 512)[:2] == (6, 2)
+        assert reuse(requests)[:2] == (6, 2)
         assert list(requests.blocks) == [0, 1, 0, 2, 0, 3]
 
 

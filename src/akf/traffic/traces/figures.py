@@ -14,10 +14,11 @@ Invariants:
 from __future__ import annotations
 
 import math
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import compress
+from operator import not_
 from typing import Any, NamedTuple
 
 from akf.traffic.traces.layouts import NS_PER_S
@@ -40,8 +41,6 @@ class Reuse(NamedTuple):
     blocks: int
     reused: int
     leading: int
-    in_session: int
-    partial: int
 
 
 def gaps(times: Sequence[int]) -> Gaps:
@@ -73,7 +72,8 @@ def busiest(times: Sequence[int], window_s: int) -> int:
     for index, time in enumerate(times):
         while time - times[first] >= width:
             first += 1
-        most = max(most, index - first + 1)
+        if index - first >= most:
+            most = index - first + 1
     return most
 
 
@@ -127,39 +127,38 @@ def sessions(names: Sequence[Any]) -> dict[str, int] | None:
     return {"sessions": found, "follow_ups": len(names) - found, "longest_turns": longest}
 
 
-def reuse(requests: Requests, block_size: int, start: int = 0, end: int | None = None) -> Reuse:
+def reuse(requests: Requests, start: int = 0, end: int | None = None) -> Reuse:
     """Prefix reuse of numbered requests from `start` to `end`, as if nothing had come before them."""
     chosen = range(start, len(requests) if end is None else end)
-    first = array("q", [-1]) * requests.distinct_blocks
+    seen = bytearray(requests.distinct_blocks)
     total = reused = leading = 0
     for index in chosen:
-        unbroken = True
-        for block in (ids := requests.blocks_of(index)):
-            known = first[block]
-            if known < 0:
-                first[block] = index
-            seen = 0 <= known < index
-            reused += seen
-            unbroken = unbroken and seen
-            leading += unbroken
+        ids = requests.blocks_of(index)
+        flags = bytes(map(seen.__getitem__, ids))
         total += len(ids)
-    partial = sum(requests.inputs[index] % block_size > 0 for index in chosen)
-    return Reuse(total, reused, leading, _in_session(requests, chosen), partial)
+        reused += flags.count(1)
+        leading += len(ids) if (unbroken := flags.find(0)) < 0 else unbroken
+        for block in compress(ids, map(not_, flags)):
+            seen[block] = 1
+    return Reuse(total, reused, leading)
 
 
-def _in_session(requests: Requests, chosen: range) -> int:
+def partial_prompts(requests: Requests, block_size: int) -> int:
+    """Prompts whose last block is not full."""
+    return sum(tokens % block_size > 0 for tokens in requests.inputs)
+
+
+def reused_in_session(requests: Requests) -> int:
     """Blocks that an earlier request of the same session had, one session after the other."""
-    if not requests.sessions:
-        return 0
     by_session: dict[Any, list[int]] = defaultdict(list)
-    for index in chosen:
-        if (name := requests.sessions[index]) is not None:
+    for index, name in enumerate(requests.sessions):
+        if name is not None:
             by_session[name].append(index)
     found = 0
     for members in by_session.values():
         seen: set[int] = set()
         for index in members:
             ids = requests.blocks_of(index)
-            found += sum(block in seen for block in ids)
+            found += sum(map(seen.__contains__, ids))
             seen.update(ids)
     return found

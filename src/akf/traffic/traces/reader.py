@@ -112,6 +112,7 @@ class _Reader:
         kinds = [at[name] for name in names.get("kind", ())]
         calendar = self.layout.time == "calendar"
         width = len(header)
+        known: dict[str, int] = {}
 
         def take(line: bytes, _: int) -> None:
             cells = _cells(line)
@@ -122,9 +123,9 @@ class _Reader:
                 time_ns = self.calendar.ns(cells[time], names["time"])
             else:
                 time_ns = number_ns(cells[time], names["time"], self.layout.time, self.layout.unit_ns)
-            input_tokens = tokens_text(cells[count], names["input"])
-            output_tokens = tokens_text(cells[answer], names["output"])
-            if total is not None and tokens_text(cells[total], names["total"]) != input_tokens + output_tokens:
+            input_tokens = tokens_text(cells[count], names["input"], known)
+            output_tokens = tokens_text(cells[answer], names["output"], known)
+            if total is not None and tokens_text(cells[total], names["total"], known) != input_tokens + output_tokens:
                 message = f"{names['total']} is {cells[total]}, the two parts add up to {input_tokens + output_tokens}"
                 raise Bad("AKF-F266", message, input_tokens + output_tokens, int(cells[total]))
             kind = _kind([cells[place] for place in kinds]) if kinds else None

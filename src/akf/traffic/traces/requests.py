@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import MutableSequence, Sequence
+from itertools import groupby, islice
+from operator import gt, lt
 from typing import Any
 
 _SPARSE = 4
@@ -65,26 +67,27 @@ class Requests:
 
     def ordered(self) -> Requests:
         """The same requests in their one order."""
-        total = len(self)
-        keys = map(self._key, range(total))
-        before = next(keys, None)
-        for key in keys:
-            if before is not None and key < before:
-                return self.select(sorted(range(total), key=self._key))
-            before = key
-        return self
+        if all(map(lt, self.times, islice(self.times, 1, None))):
+            return self
+        order: Sequence[int] = range(len(self))
+        if any(map(gt, self.times, islice(self.times, 1, None))):
+            order = sorted(order, key=self.times.__getitem__)
+        chosen = array("q")
+        for _, group in groupby(order, key=self.times.__getitem__):
+            members = list(group)
+            chosen.extend(sorted(members, key=self._key) if len(members) > 1 else members)
+        return self.select(chosen)
 
-    def select(self, indices: Iterable[int]) -> Requests:
-        """Some of the requests, in the order of `indices`."""
-        chosen = list(indices) if not isinstance(indices, range) else indices
+    def select(self, chosen: Sequence[int]) -> Requests:
+        """Some of the requests, in the order of `chosen`."""
         new = Requests()
         new.kind_names = self.kind_names
         new._kind_numbers = self._kind_numbers
-        new.times = array("q", (self.times[index] for index in chosen))
-        new.inputs = array("i", (self.inputs[index] for index in chosen))
-        new.outputs = array("i", (self.outputs[index] for index in chosen))
+        new.times = array("q", map(self.times.__getitem__, chosen))
+        new.inputs = array("i", map(self.inputs.__getitem__, chosen))
+        new.outputs = array("i", map(self.outputs.__getitem__, chosen))
         if self.kinds:
-            new.kinds = array("i", (self.kinds[index] for index in chosen))
+            new.kinds = array("i", map(self.kinds.__getitem__, chosen))
         if self.chats:
             new.chats = [self.chats[index] for index in chosen]
         if self.sessions:

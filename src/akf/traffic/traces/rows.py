@@ -74,11 +74,14 @@ def tokens(value: Any, field: str) -> int:
     raise _count(value, field)
 
 
-def tokens_text(text: str, field: str) -> int:
-    """A count of tokens, from CSV."""
+def tokens_text(text: str, field: str, known: dict[str, int]) -> int:
+    """A count of tokens, from CSV; `known` remembers counts that were read before."""
+    if (value := known.get(text)) is not None:
+        return value
     if text.isascii() and text.isdigit() and len(text) <= 8:  # noqa: PLR2004 - digits of MAX_TOKENS
         value = int(text)
         if value <= MAX_TOKENS:
+            known[text] = value
             return value
     raise _count(text, field)
 

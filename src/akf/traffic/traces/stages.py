@@ -45,19 +45,10 @@ def with_bounds(stages: list[dict[str, Any]], texts: Sequence[str]) -> None:
 def cut(requests: Requests, stages: Sequence[dict[str, Any]]) -> array[int]:
     """The place of each request's stage in the list of stages, or `OUTSIDE`."""
     bounds = [tuple(stage["bounds"][field] for field in _FIELDS) for stage in stages]
-    known: dict[tuple[int, int], int] = {}
-    places = array("b")
-    for sizes in zip(requests.inputs, requests.outputs, strict=True):
-        place = known.get(sizes)
-        if place is None:
-            place = known[sizes] = _place(sizes, bounds)
-        places.append(place)
+    places = array("b", [OUTSIDE]) * len(requests)
+    for index, (given, answer) in enumerate(zip(requests.inputs, requests.outputs, strict=True)):
+        for place, (least, most, shortest, longest) in enumerate(bounds):
+            if least <= given <= most and shortest <= answer <= longest:
+                places[index] = place
+                break
     return places
-
-
-def _place(sizes: tuple[int, int], bounds: list[tuple[int, ...]]) -> int:
-    given, answer = sizes
-    for place, (least, most, shortest, longest) in enumerate(bounds):
-        if least <= given <= most and shortest <= answer <= longest:
-            return place
-    return OUTSIDE

@@ -4,8 +4,8 @@ Invariants:
 - A sample is requests that follow one another. Requests drawn one by one (or by strata of length) match the lengths
   better, but the gaps between them, the bursts, the sessions and the blocks that come back are then no longer those of
   the service, and these are what a replay is for.
-- At most `WINDOWS` windows, evenly spaced from the first to the last, are compared by their worst error against the
-  whole trace; the earliest of the best is taken. No random numbers.
+- At most `WINDOWS` windows (fewer of long ones), evenly spaced from the first to the last, are compared by their worst
+  error against the whole trace; the earliest of the best is taken. No random numbers.
 - Every error is stated. Shares (stages, reuse) differ by points; anything else by its share of the whole trace's value;
   lengths besides by the Kolmogorov-Smirnov distance, an exact fraction.
 - A sample of everything has no error.
@@ -24,9 +24,8 @@ from akf.traffic.traces.figures import gaps, number, quantile, reuse, root
 from akf.traffic.traces.requests import Requests
 
 WINDOWS = 256
-_WORK = 1_000_000
-"""Requests that are looked at in all windows together, unless a window alone is longer."""
-_FEWEST = 16
+_WORK, _REQUEST, _FEWEST = 60_000_000, 25, 16
+"""Blocks that are looked at in all windows together (a request costs as much as 25), but for the fewest windows."""
 _QUANTILES = (50, 90, 99)
 
 Number = Fraction | None
@@ -53,9 +52,7 @@ class Window(NamedTuple):
     worst: Number
 
 
-def statistics(
-    requests: Requests, stage_of: Sequence[int], names: Sequence[str], block_size: int, start: int, end: int
-) -> Statistics:
+def statistics(requests: Requests, stage_of: Sequence[int], names: Sequence[str], start: int, end: int) -> Statistics:
     """The statistics of a stretch of requests."""
     inputs, outputs = Counter(requests.inputs[start:end]), Counter(requests.outputs[start:end])
     found = gaps(requests.times[start:end])
@@ -68,8 +65,8 @@ def statistics(
     stages = Counter(stage_of[start:end])
     for place, name in enumerate(names):
         shares[f"weight-ratio.{name}"] = Fraction(stages[place], end - start)
-    if block_size:
-        blocks = reuse(requests, block_size, start, end)
+    if len(requests.blocks):
+        blocks = reuse(requests, start, end)
         shares["reuse-ratio"] = Fraction(blocks.reused, blocks.blocks) if blocks.blocks else None
         shares["leading-ratio"] = Fraction(blocks.leading, blocks.blocks) if blocks.blocks else None
     return Statistics(values | shares, frozenset(shares), inputs, outputs)
@@ -86,9 +83,7 @@ def distance(whole: Counter[int], part: Counter[int]) -> Fraction:
     return Fraction(most, all_of * some_of)
 
 
-def best_window(
-    requests: Requests, stage_of: Sequence[int], names: Sequence[str], block_size: int, size: int
-) -> Window:
+def best_window(requests: Requests, stage_of: Sequence[int], names: Sequence[str], size: int) -> Window:
     """The window of `size` requests with the smallest worst error.
 
     Raises:
@@ -100,11 +95,12 @@ def best_window(
         raise UsageError.of(
             "AKF-F260", message, expected=f"1 to {total}", found=size, hint="leave --subset out for all"
         )
-    whole = statistics(requests, stage_of, names, block_size, 0, total)
-    starts = _starts(total, size)
+    whole = statistics(requests, stage_of, names, 0, total)
+    cost = size * (_REQUEST + len(requests.blocks) // total)
+    starts = _starts(total - size, max(_FEWEST, min(WINDOWS, _WORK // cost)))
     best: Window | None = None
     for start in starts:
-        part = statistics(requests, stage_of, names, block_size, start, start + size)
+        part = statistics(requests, stage_of, names, start, start + size)
         window = _window(whole, part, start, start + size, len(starts))
         if best is None or (window.worst is not None and (best.worst is None or window.worst < best.worst)):
             best = window
@@ -112,9 +108,8 @@ def best_window(
     return best
 
 
-def _starts(total: int, size: int) -> list[int]:
-    room = total - size
-    wanted = min(WINDOWS, max(_FEWEST, _WORK // size), room + 1)
+def _starts(room: int, most: int) -> list[int]:
+    wanted = min(most, room + 1)
     return [0] if wanted == 1 else [index * room // (wanted - 1) for index in range(wanted)]
 
 

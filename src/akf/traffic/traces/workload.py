@@ -16,6 +16,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 from akf.contracts.limits import MAX_SAFE_INTEGER
@@ -24,7 +25,7 @@ from akf.contracts.problems import InvalidError
 from akf.contracts.rules.workload import bounds_problems, meaning_problems
 from akf.contracts.schemas import validate
 from akf.store.draft import copy_of, render
-from akf.traffic.traces.figures import Reuse, arrivals, reuse, sessions, spread
+from akf.traffic.traces.figures import arrivals, partial_prompts, reuse, reused_in_session, sessions, spread
 from akf.traffic.traces.layouts import Layout
 from akf.traffic.traces.reader import Trace
 from akf.traffic.traces.request_list import RequestList
@@ -95,9 +96,9 @@ def make(value: dict[str, Any], trace: Trace, options: Options, file: str) -> Ma
             found={"input_tokens": _range(trace.requests.inputs), "output_tokens": _range(trace.requests.outputs)},
             hint="state bounds that the trace has: --bounds STAGE=MIN:MAX,MIN:MAX",
         )
-    inside = [index for index, place in enumerate(places) if place != OUTSIDE]
+    inside = array("q", (index for index, place in enumerate(places) if place != OUTSIDE))
     requests = (trace.requests.select(inside) if outside else trace.requests).numbered()
-    stage_of = array("b", (place for place in places if place != OUTSIDE))
+    stage_of = array("b", map(places.__getitem__, inside))
     span = requests.times[-1] - requests.times[0]
     if span > MAX_SAFE_INTEGER:
         message = f"the trace spans {span} ns, which is more than {MAX_SAFE_INTEGER} (104 days)"
@@ -106,7 +107,7 @@ def make(value: dict[str, Any], trace: Trace, options: Options, file: str) -> Ma
     value["data_class"] = max(value["data_class"], options.data_class, key=_STRICTER.index)
     _fill_stages(stages, stage_of, requests)
     value["traffic"] = _traffic(trace, requests, outside, span)
-    prefix = _prefix(layout, reuse(requests, layout.block_size_tokens)) if requests.ends else None
+    prefix = _prefix(layout, requests)
     value.pop("prefix", None)
     if prefix is not None:
         value["prefix"] = prefix
@@ -114,8 +115,7 @@ def make(value: dict[str, Any], trace: Trace, options: Options, file: str) -> Ma
     value.pop("sample", None)
     if options.subset is not None:
         names = [stage["id"] for stage in stages]
-        block_size = layout.block_size_tokens if requests.ends else 0
-        window = best_window(requests, stage_of, names, block_size, options.subset)
+        window = best_window(requests, stage_of, names, options.subset)
         value["sample"] = described(window, requests)
         listed = requests.select(range(window.start, window.end)).numbered()
     request_list = RequestList(listed)
@@ -161,7 +161,7 @@ def _matches(served: str | None, layout: Layout, stated: str | None) -> bool | N
 
 def _fill_stages(stages: list[dict[str, Any]], stage_of: array[int], requests: Requests) -> None:
     for place, stage in enumerate(stages):
-        times = [time for time, of in zip(requests.times, stage_of, strict=True) if of == place]
+        times = array("q", compress(requests.times, map(place.__eq__, stage_of)))
         stage["concurrency_source"] = stage.get("concurrency_source") or "declared"
         stage["requests"] = len(times)
         stage["weight_ratio"] = len(times) / len(requests)
@@ -189,19 +189,20 @@ def _traffic(trace: Trace, requests: Requests, outside: int, span: int) -> dict[
     return found
 
 
-def _prefix(layout: Layout, found: Reuse) -> dict[str, Any] | None:
-    if not found.blocks:
+def _prefix(layout: Layout, requests: Requests) -> dict[str, Any] | None:
+    if not len(requests.blocks):
         return None
+    found = reuse(requests)
     prefix = {
         "block_size_tokens": layout.block_size_tokens,
         "reuse_ratio": found.reused / found.blocks,
         "leading_ratio": found.leading / found.blocks,
         "prompt_blocks": found.blocks,
         "reused_blocks": found.reused,
-        "partial_prompts": found.partial,
+        "partial_prompts": partial_prompts(requests, layout.block_size_tokens),
     }
-    if "chat" in layout.fields:
-        prefix["session_ratio"] = found.in_session / found.blocks
+    if requests.sessions:
+        prefix["session_ratio"] = reused_in_session(requests) / found.blocks
     return prefix
 
 
