@@ -22,6 +22,7 @@ from akf.contracts.schemas import kinds
 pytestmark = pytest.mark.usefixtures("state")
 
 ROOT = Path(__file__).parents[2]
+TRACE = ROOT / "examples" / "traces" / "chat.jsonl"
 EXAMPLES = ROOT / "docs" / "examples" / "artifacts"
 
 
@@ -68,6 +69,10 @@ class Bench:
             "open-task": Place(self.task, ["open-task", self.run, self.task, *keys]),
             "submit": Place(self.agent / "candidate.json", ["submit", self.run, self.agent, *keys]),
             "audit --trust": Place(self.trust, ["audit", self.run, "--trust", self.trust]),
+            "ingest trace --onto": Place(
+                self.suite / "workload.json",
+                ["ingest", "trace", TRACE, "--onto", self.suite / "workload.json", "--out", self.folder / "new.json"],
+            ),
         }[name]
 
 
@@ -75,6 +80,7 @@ COMMANDS = (
     "validate", "validate --kind", "validate-suite", "validate-suite arm", "validate-campaign",
     "validate-campaign suite", "validate-campaign workload", "init-run", "init-run suite", "init-run workload",
     "init-run capture", "fill --set", "fill --host", "open-task", "submit", "audit --trust",
+    "ingest trace --onto",
 )  # fmt: skip
 
 

@@ -121,3 +121,10 @@ def test_what_the_suite_leaves_open_is_filled_through_a_campaign(tmp_path: Path,
         assert mine
         for blocker in mine:
             assert str(draft.suite if "--set" in blocker["command"] else draft.campaign) in blocker["command"]
+
+
+def test_what_a_command_writes_is_a_new_file(tmp_path: Path) -> None:
+    draft = Draft(tmp_path / "suite")
+    found = {blocker["command"] for blocker in check_campaign(draft.campaign).blockers}
+    onto = f"akf ingest trace TRACE --onto {draft.workload}"
+    assert {f"{onto} --out FILE", f"{onto} --capture CAPTURE --out FILE"} <= found

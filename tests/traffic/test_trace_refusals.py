@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.bad import BAD
 from tests.support.request_traces import (
     AZURE_HEADER,
     BURST3_HEADER,
@@ -168,6 +169,12 @@ def test_a_file_that_is_no_trace_says_what_it_is(tmp_path: Path, data: bytes, co
     problem = one(path)
     assert problem.code == code
     assert said in (problem.hint or "")
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "device"])
+def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path, kind: str) -> None:
+    BAD[kind].put(tmp_path / "t.jsonl", b"")
+    assert one(tmp_path / "t.jsonl").code in {"AKF-F001", "AKF-F002"}
 
 
 def test_a_line_beyond_the_limit_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
