@@ -177,7 +177,7 @@ class Hotspot(Value):
     covered_time_ratio: Ratio | None = stated(
         "There is no callsite whose domain could be compared.", "Share of its device time inside it.", 0.95
     )
-    active_bound: ActiveBound = about("What limits it.", sample(ActiveBound))
+    active_bound: ActiveBound = about("What limits this part of the step.", sample(ActiveBound))
     elsewhere: Elsewhere | None = maybe("A provider that is faster already.", sample(Elsewhere))
     comparable: bool = about("Whether a gain on this baseline would mean anything.", True)
     answer: Verdict = about("Task type, or no-go.", "kernel")
