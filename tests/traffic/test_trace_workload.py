@@ -281,6 +281,8 @@ class TestCommand:
             (["--layout", "burstgpt"], 1, "AKF-F250"),
             (["--layout", "mooncake"], 1, "AKF-F252"),
             (["--data-class", "secret"], 2, "AKF-F261"),
+            (["--tokenizer", "\udcff"], 2, "AKF-F261"),
+            (["--tokenizer", ""], 2, "AKF-F261"),
             (["--subset", "13"], 2, "AKF-F260"),
             (["--subset", "0"], 2, "AKF-F260"),
             (["--requests", "same", "--out", "./same"], 2, "AKF-F261"),

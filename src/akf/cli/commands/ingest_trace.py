@@ -11,6 +11,9 @@ from typing import Any
 from akf.cli.result import Result
 from akf.contracts.documents import load
 from akf.contracts.problems import ConflictError, UsageError
+from akf.contracts.text import printable
+
+MAX_NAME = 256
 
 
 def ingest(
@@ -38,7 +41,8 @@ def ingest(
 
     _free(out, requests)
     chosen = stated(layout, labels, sec_multiplier, block_size)
-    options = Options(bounds, tokenizer, subset, _data_class(data_class), [load(path, "Capture") for path in captures])
+    sizes = [load(path, "Capture") for path in captures]
+    options = Options(bounds, _tokenizer(tokenizer), subset, _data_class(data_class), sizes)
     draft = load(onto, "Workload")
     value = draft_of(draft, options)
     trace = read(traces, chosen or recognised(traces))
@@ -78,6 +82,13 @@ def _free(out: Path | None, requests: Path | None) -> None:
         if path is not None and os.path.lexists(path):
             hint = "published files are never replaced: name a new one"
             raise ConflictError.of("AKF-C101", f"{path} exists already; nothing was changed", file=str(path), hint=hint)
+
+
+def _tokenizer(name: str | None) -> str | None:
+    if name is not None and (not 1 <= len(name) <= MAX_NAME or printable(name) != name):
+        message = f"--tokenizer: {printable(name[:MAX_NAME])!r} is no name of 1 to {MAX_NAME} characters"
+        raise UsageError.of("AKF-F261", message, hint="such as --tokenizer Qwen3")
+    return name
 
 
 def _data_class(name: str) -> str:

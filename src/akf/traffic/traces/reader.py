@@ -27,7 +27,7 @@ from akf.traffic.traces.sessions import Chats
 from akf.traffic.traces.trouble import Trouble
 
 MAX_KINDS = 64
-_LONGEST_KIND = 64
+_LONGEST_KIND, _LONGEST_NAME = 64, 256
 
 
 class Trace(NamedTuple):
@@ -177,7 +177,7 @@ def read(files: Sequence[str | os.PathLike[str]], layout: Layout) -> Trace:
         reader.chats.check(reader.trouble)
         reader.trouble.stop()
         requests.sessions = reader.chats.roots(requests.chats)
-    named = [{"name": printable(lines.name), "digest": digest} for digest, lines in read_files.items()]
+    named = [{"name": printable(lines.name)[:_LONGEST_NAME], "digest": digest} for digest, lines in read_files.items()]
     named.sort(key=lambda entry: (entry["name"], entry["digest"]))
     return Trace(layout, requests.ordered(), reader.failures, reader.out_of_order, named)
 
