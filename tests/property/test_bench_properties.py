@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import tempfile
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support import benchmarks
 from tests.support.benchmarks import Request, one, with_failures
 
+from akf.contracts.canonical import canonical_bytes
+from akf.contracts.problems import InvalidError, Problem
 from akf.stats import quantile, quantile_support
-from akf.traffic.bench import QUANTILES
+from akf.traffic.bench import QUANTILES, compare, ingest
 from akf.traffic.bench.summary import figure, linear, name, nearest_rank, share, support
-from akf.traffic.bench.units import UNITS, cell, nanoseconds
+from akf.traffic.bench.units import UNITS, cell, many, nanoseconds
 
 TIMES = st.integers(0, 10**12)
 SHARES = st.integers(1, 999).map(lambda permille: Fraction(permille, 1000))
@@ -43,6 +49,7 @@ def read(requests: list[Request]) -> dict[str, object]:
 def test_a_time_survives_every_unit(ns: int, unit: str) -> None:
     number = Decimal(ns).scaleb(-UNITS[unit])
     assert nanoseconds(number, unit) == ns
+    assert many([number, 0], unit) == [ns, 0]
     assert cell(f"{number:f} {unit}") == (number, unit)
 
 
@@ -86,3 +93,61 @@ def test_figures_are_those_of_the_requests(requests: list[Request]) -> None:
     assert found["e2e", "mean"] == round(Fraction(sum(e2e), len(e2e)))
     for q in QUANTILES:
         assert (("e2e", name(q)) in found) == (len(e2e) >= support(q))
+
+
+ODD = st.sampled_from([
+    None, True, -1, 0, 2.5, 1e300, 10**30, "", "x", "1,5 ms", "12 ms", "inf", [], [None], [[1]], {}, {"unit": "ms"},
+])  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths into a JSON value; of an array only the first three items."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
+    for step, item in inside:
+        yield (*path, step)
+        yield from places(item, (*path, step))
+
+
+@functools.cache
+def layouts(folder: Path) -> dict[Path, str]:
+    """A folder with a result of every tool."""
+    mixed = with_failures(benchmarks.steady(), (3,))
+    benchmarks.evalscope(folder / "evalscope", mixed)
+    benchmarks.aiperf(folder / "aiperf", mixed, records=False)
+    benchmarks.aisbench(folder / "aisbench", mixed)
+    slos: dict[str, Any] = {"goodput_slos_ms": {"ttft": 50.0}, "slo_attainment": 0.5, "request_rate": 4.0}
+    benchmarks.write(folder / "vllm.json", benchmarks.vllm(mixed))
+    benchmarks.write(folder / "sglang.jsonl", benchmarks.sglang(mixed, **slos))
+    benchmarks.write(folder / "guidellm.json", benchmarks.guidellm(mixed))
+    return {path: path.read_text() for path in sorted(folder.rglob("*.json*"))}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("benchmarks")
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_whatever_one_value_becomes_there_is_an_answer(folder: Path, data: st.DataObject) -> None:
+    """A result, or a refusal with its line; never anything else."""
+    files = layouts(folder)
+    path = data.draw(st.sampled_from(list(files)))
+    value = json.loads(files[path])
+    *way, last = data.draw(st.sampled_from(list(places(value))))
+    inner = value
+    for step in way:
+        inner = inner[step]
+    inner[last] = data.draw(ODD)
+    path.write_text(json.dumps(value))
+    refused: list[Problem] = []
+    try:
+        artifact = ingest([path if path.parent == folder else path.parent]).artifact
+    except InvalidError as error:
+        refused += error.problems
+    else:
+        assert canonical_bytes(artifact)
+        json.dumps(compare(artifact["results"][0], artifact["results"][-1]))
+    finally:
+        path.write_text(files[path])
+    assert all(problem.line is not None or problem.code in {"AKF-F206", "AKF-F208"} for problem in refused)

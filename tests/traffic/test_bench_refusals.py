@@ -197,7 +197,7 @@ class TestFiles:
         (problem,) = refusal(pretty(tmp_path / "a.json", {"ttft": 1}))
         assert problem.code == "AKF-F208"
         assert problem.hint is not None
-        assert "guidellm benchmark: metadata, benchmarks" in problem.hint
+        assert "guidellm benchmark: metadata.guidellm_version, benchmarks" in problem.hint
 
     def test_a_file_that_fits_two_tools_is_nobody_s(self, tmp_path: Path) -> None:
         value = benchmarks.vllm(RUN, input_throughput="1")

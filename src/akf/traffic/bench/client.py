@@ -17,6 +17,7 @@ from typing import Any
 
 from akf.traffic.bench.draft import Draft
 from akf.traffic.bench.foreign import Foreign
+from akf.traffic.bench.units import many
 
 _FIGURE = re.compile(r"(mean|median|std|min|max|p[0-9]{1,2}(?:\.[0-9]{1,6})?)_(.+)_(ns|us|ms|s)")
 _ARRAYS = ("errors", "input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times")
@@ -144,25 +145,31 @@ def _detail(draft: Draft, where: Foreign, lists: dict[str, list[Any]], good: lis
             continue
         if draft.problems:
             return
-        gaps += (
-            value
-            for place, gap in enumerate(inner)
-            if (value := draft.time(where, ("itls", str(index), str(place)), gap, "s")) is not None
-        )
+        gaps += _list(draft, where, ("itls", str(index)), inner)
     if gaps:
         draft.detail["itl"] = gaps
     if ttfts and latencies and "output_lens" in lists:
         draft.detail["tpot"] = _tpots(draft, where, ttfts, latencies)
 
 
+def _list(draft: Draft, where: Foreign, path: tuple[str, ...], values: list[Any]) -> list[int]:
+    """An array of seconds; what is none is a problem at its place."""
+    found = many(values, "s")
+    if found is not None:
+        return found
+    times = (draft.time(where, (*path, str(place)), value, "s") for place, value in enumerate(values))
+    return [time for time in times if time is not None]
+
+
 def _times(draft: Draft, where: Foreign, lists: dict[str, list[Any]], key: str, good: list[int]) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for index in good if key in lists else []:
-        value = draft.time(where, (key, str(index)), lists[key][index], "s")
-        if value is None:
-            break
-        found[index] = value
-    return found
+    """Times of the requests that completed, by their place."""
+    if key not in lists:
+        return {}
+    found = many([lists[key][index] for index in good], "s")
+    if found is not None:
+        return dict(zip(good, found, strict=True))
+    times = {index: draft.time(where, (key, str(index)), lists[key][index], "s") for index in good}
+    return {index: time for index, time in times.items() if time is not None}
 
 
 def _tpots(draft: Draft, where: Foreign, ttfts: dict[int, int], latencies: dict[int, int]) -> list[int]:
@@ -216,9 +223,7 @@ def read_latency(draft: Draft, where: Foreign) -> None:
         draft.fault(where, ("latencies",), "latencies is no array of times", expected="an array of seconds")
         return
     draft.fields["completed"] = len(values)
-    draft.detail["batch_e2e"] = list(
-        _times(draft, where, {"latencies": values}, "latencies", list(range(len(values)))).values()
-    )
+    draft.detail["batch_e2e"] = _list(draft, where, ("latencies",), values)
     draft.print("latency", "mean", draft.time(where, ("avg_latency",), where.value["avg_latency"], "s"))
     shares = where.value["percentiles"]
     for key, number in shares.items() if isinstance(shares, dict) else ():

@@ -23,7 +23,7 @@ from akf.traffic.bench.units import UNITS, UnitError, cell, nanoseconds
 Path_ = Sequence[str]
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?")
 _LONGEST = 256
-_MOST_COUNT = 2**53 - 1
+MOST = 10**11  # of requests or tokens in one figure; sums of a file's figures stay whole numbers of JSON
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ class Draft:
                 where, path, f"{path[-1]} is {show(_plain(value))}, not a number", expected="a number", hint=hint
             )
             return None
-        if Decimal(value).copy_abs() > _MOST_COUNT:
-            self.fault(where, path, f"{path[-1]} is larger than any count or rate", expected=f"at most {_MOST_COUNT}")
+        if Decimal(value).copy_abs() > MOST:
+            self.fault(where, path, f"{path[-1]} is larger than any count or rate", expected=f"at most {MOST}")
             return None
         return Decimal(value)
 
@@ -172,7 +172,9 @@ class Draft:
                     continue
                 rate = name.endswith(("_per_s", "_mean_tokens")) or name == "attainment"
                 value = self.rate(where, path) if rate else self.count(where, path)
-            if value is not None:
+            if name == "attainment" and value is not None and value > 1:
+                self.fault(where, path, f"{path[-1]} is {value}", expected="a share, at most 1")
+            elif value is not None:
                 self.fields[name] = value
 
     def _unit_beside(self, where: Foreign, path: Path_, wanted: str) -> str | None:

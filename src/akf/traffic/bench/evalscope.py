@@ -9,6 +9,7 @@ Invariants:
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 from akf.traffic.bench.draft import Draft, at
@@ -29,8 +30,8 @@ def read(draft: Draft, parts: dict[str, Foreign]) -> None:
     if (arguments := parts.get("arguments")) is not None:
         draft.read_identity(arguments)
     draft.read_fields(summary)
-    draft.need(summary, ("Total Requests",))
-    draft.need(summary, ("Success Requests",))
+    for name in ("Total Requests", "Success Requests", "Failed Requests"):
+        draft.need(summary, (name,))
     draft.failed_from = "printed"
     _load(draft, summary)
     if draft.problems:
@@ -68,7 +69,7 @@ def _counts(draft: Draft, parts: dict[str, Foreign]) -> dict[str, dict[str, int 
     first = completed if other == 0 or streamed == 0 else None
     rows = parts["percentiles"].value if "percentiles" in parts else []
     shortest = next((at(row, ("Output tokens",)) for row in rows if at(row, ("Percentiles",)) == "min"), None)
-    several = first if shortest is not None and not isinstance(shortest, str) and shortest > 1 else None
+    several = first if isinstance(shortest, int | Decimal) and shortest > 1 else None
     mean = draft.fields.get("output_mean_tokens")
     return {
         "Latency": {"samples": completed},

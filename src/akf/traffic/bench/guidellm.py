@@ -10,7 +10,6 @@ Invariants:
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from akf.traffic.bench.draft import Draft, at
@@ -135,7 +134,9 @@ def _detail(draft: Draft, where: Foreign) -> None:
                 values += [] if value is None else [value]
         if values:
             draft.detail[concept] = values
-    tokens = [at(request, ("output_tokens",)) for request in requests]
-    if all(isinstance(count, int) for count in tokens):
-        draft.fields.setdefault("output_tokens", sum(tokens))
-        draft.fields["output_mean_tokens"] = float(Fraction(sum(tokens), len(tokens)))
+    tokens = [
+        draft.count(where, ("requests", "successful", str(index), "output_tokens")) for index in range(len(requests))
+    ]
+    known = [count for count in tokens if count is not None]
+    if len(known) == len(tokens):
+        draft.fields["output_tokens"] = sum(known)

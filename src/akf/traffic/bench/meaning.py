@@ -36,8 +36,17 @@ def recognised(value: Any) -> list[tuple[str, str]]:
         (tool, layout)
         for tool, table in tools().items()
         for layout, marks in table["layouts"].items()
-        if any(probe.keys() >= set(keys) for keys in marks)
+        if any(all(_holds(probe, key) for key in keys) for keys in marks)
     ]
+
+
+def _holds(value: Any, key: str) -> bool:
+    """Whether a key is there; `a.b` is the key b of what stands under a."""
+    for step in key.split("."):
+        if not isinstance(value, dict) or step not in value:
+            return False
+        value = value[step]
+    return True
 
 
 def looked_for() -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Any
 
 UNITS = {"ns": 0, "us": 3, "µs": 3, "ms": 6, "s": 9, "sec": 9}
 """Power of ten that makes nanoseconds of a unit."""
@@ -47,6 +48,19 @@ def nanoseconds(value: Decimal | int, unit: str) -> int:
     if whole > LONGEST_NS:
         raise UnitError(f"{_short(number)} {unit} is longer than any benchmark")
     return whole
+
+
+def many(values: list[Any], unit: str) -> list[int] | None:
+    """Convert times as `nanoseconds` does, at once; None where one of them is none."""
+    if not values:
+        return []
+    if not {type(value) for value in values} <= {int, Decimal} or min(values) < 0:
+        return None
+    power = UNITS[unit]
+    if max(values) > Decimal(LONGEST_NS).scaleb(-power):
+        return None
+    one = Decimal(1)
+    return [int(Decimal(value).scaleb(power, _EXACT).quantize(one, context=_EXACT)) for value in values]
 
 
 def cell(text: str) -> tuple[Decimal, str | None]:
