@@ -242,17 +242,29 @@ def test_shapes_and_calls_follow_from_the_models_config(arm: str) -> None:
         assert _shapes(sites[step]) == expected
         assert sites[step]["calls_per_step"] == calls
     assert sites["rms-norm"]["calls_per_step"] + sites["add-rms-norm"]["calls_per_step"] == 2 * LAYERS + 1
-    for step in ("qk-norm-rope", "kv-write", "prefill-attention", "decode-attention", "swiglu"):
+    for step in ("kv-write", "prefill-attention", "decode-attention", "swiglu"):
         assert sites[step]["calls_per_step"] == LAYERS
     assert _shapes(sites["swiglu"]) == {"x": ["T", 2 * INTERMEDIATE], "y": ["T", INTERMEDIATE]}
-    assert _shapes(sites["qk-norm-rope"])["qkv"] == ["T", qkv]
     assert _shapes(sites["kv-write"])["key_cache"] == ["N", BLOCK, KV_HEADS, HEAD_DIM]
-    assert _shapes(sites["decode-attention"])["query"] == ["B", HEADS, HEAD_DIM]
-    for step in ("rms-norm", "add-rms-norm", "qk-norm-rope"):
+    query = _shapes(sites["decode-attention"])["query"]
+    assert query == (["B", 1, HEADS * HEAD_DIM] if arm == "sglang_ascend" else ["B", HEADS, HEAD_DIM])
+    norms = {"q-norm", "k-norm"} if arm == "xllm" else {"qk-norm-rope"}
+    for step in {"rms-norm", "add-rms-norm"} | norms:
         assert {"name": "eps", "value": EPS} in sites[step]["attributes"]
-    assert set(sites) == {
-        "rms-norm", "add-rms-norm", "qkv-proj", "o-proj", "gate-up-proj", "down-proj", "lm-head", "qk-norm-rope",
-        "kv-write", "prefill-attention", "decode-attention", "swiglu",
+    for step in norms:
+        assert sites[step]["calls_per_step"] == LAYERS
+    if arm == "xllm":
+        assert sites["rms-norm"]["calls_per_step"] == LAYERS + 1, "its layer adds and normalises in one step once"
+        assert sites["residual-add"]["calls_per_step"] == LAYERS
+        assert _shapes(sites["q-norm"])["x"] == ["T", HEADS, HEAD_DIM]
+        assert _shapes(sites["k-norm"])["x"] == ["T", KV_HEADS, HEAD_DIM]
+        assert _shapes(sites["qkv-split"])["qkv"] == ["T", qkv]
+    else:
+        assert sites["rms-norm"]["calls_per_step"] == 1
+        assert _shapes(sites["qk-norm-rope"])["qkv"] == ["T", qkv]
+    assert set(sites) == norms | {
+        "rms-norm", "add-rms-norm", "qkv-proj", "o-proj", "gate-up-proj", "down-proj", "lm-head", "kv-write",
+        "prefill-attention", "decode-attention", "swiglu", *(("qkv-split", "rope", "residual-add") * (arm == "xllm")),
     }  # fmt: skip
 
 

@@ -19,12 +19,25 @@ def symbols(callsite: Row) -> dict[str, Row]:
 
 
 def kernels_of(callsite: Row, arm: str) -> list[Row]:
-    return kernels(arm, callsite["op"], callsite["provider"])
+    """The kernels that may answer a callsite; those that see its operands otherwise only if it has their symbols."""
+    found = kernels(arm, callsite["op"], callsite["provider"])
+    return [kernel for kernel in found if "seen" not in kernel or "T" in symbols(callsite)]
+
+
+def as_seen(callsite: Row, kernel: Row) -> dict[str, Row]:
+    """The callsite's operands by name, in the shapes in which this kernel sees them."""
+    operands = {operand["name"]: operand for operand in callsite["operands"]}
+    if "seen" in kernel:
+        assert kernel["seen"] == {name: ["T", "num_key_value_heads", "query_2"] for name in ("key", "value")}
+        rows, heads = symbols(callsite)["T"], callsite["attributes"][1]["value"]
+        other = [rows, heads, operands["query"]["shape"][2]]
+        operands |= {name: {**operands[name], "shape": other} for name in kernel["seen"]}
+    return operands
 
 
 def launch(callsite: Row, kernel: Row, sizes: dict[str, int]) -> tuple[str, list[Row], list[Row]]:
     """The type, inputs and outputs of one launch: named operands as they are, others plausible or absent."""
-    operands = {operand["name"]: operand for operand in callsite["operands"]}
+    operands = as_seen(callsite, kernel)
 
     def seen(name: str) -> Row:
         if name in operands:

@@ -277,6 +277,40 @@ def keys_init(
     return answer(folder)
 
 
+@ingest_app.command("framework")
+def ingest_framework(
+    arm: Annotated[str, typer.Option("--arm", metavar="ARM", help="xllm, vllm_ascend, sglang_ascend or transformers.")],
+    model_config: Annotated[
+        Path, typer.Option("--model-config", metavar="FILE", help="The model's config.json.", readable=False)
+    ],
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", metavar="FILE", help="The framework's configuration as JSON [its defaults].", readable=False
+        ),
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option("--revision", metavar="REVISION", help="Version or commit of the framework.")
+    ] = None,
+    logs: Annotated[
+        list[Path] | None,
+        typer.Option("--log", metavar="FILE", help="Log of the framework; may be repeated.", readable=False),
+    ] = None,
+    tp: Annotated[
+        int | None, typer.Option("--tp", metavar="N", help="Tensor parallel size [the configuration's, or 1].")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="Name of the model.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="New file for the Workload.", readable=False)
+    ] = None,
+    identity: Annotated[str | None, typer.Option("--id", metavar="ID", help="Id of the Workload.")] = None,
+) -> Result:
+    """From a model's config and a framework's to the callsites of a draft Workload."""
+    from akf.cli.commands.ingest_framework import ingest as answer
+
+    return answer(arm, model_config, config, revision, logs or [], tp, model, out, identity)
+
+
 @ingest_app.command("trace")
 def ingest_trace(
     traces: Annotated[

@@ -2,8 +2,9 @@
 
 Invariants:
 1. A forward step calls a callsite as often as the Workload says; a capture of N whole steps holds N times that.
-2. A layer attends once, by the prefill's or by the decode's callsite, or by both where a step mixes requests. The
-   calls seen say how many steps were of which kind, rounded up to whole steps; what is missing is missing from decode.
+2. A callsite whose name begins with `prefill-` or `decode-` is called by such steps alone. The calls seen say how many
+   steps were of which kind, rounded up to whole steps; a step that mixes requests may be of both. Steps of neither
+   kind are missing decodes.
 3. A callsite that was never seen is listed with 0 calls, not left out; one entry per rank, in the order of rank and id.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_PREFILL, _DECODE = "prefill-attention", "decode-attention"
+_PREFILL, _DECODE = "prefill-", "decode-"
 
 
 def completeness(
@@ -55,16 +56,20 @@ def expected_calls(workload: Mapping[str, Any], arm: str, steps: int, seen: Mapp
         seen: calls seen by callsite, by which steps of prefill and of decode are told apart.
     """
     per_step = {site["id"]: site["calls_per_step"] for site in workload["callsites"] if site.get("arm") in {None, arm}}
-    expected = {name: steps * calls for name, calls in per_step.items()}
-    prefill, decode = (_named(expected, phase) for phase in (_PREFILL, _DECODE))
-    if prefill is None or decode is None:
-        return expected
-    prefills, decodes = (-(-seen.get(name, 0) // per_step[name]) for name in (prefill, decode))
-    expected[prefill] = prefills * per_step[prefill]
-    expected[decode] = max(steps - prefills, decodes) * per_step[decode]
-    return expected
+    prefills, decodes = (_steps(per_step, seen, kind) for kind in (_PREFILL, _DECODE))
+    if any(_is(name, _PREFILL) for name in per_step):
+        decodes = max(decodes, steps - prefills)
+    return {
+        name: calls * (prefills if _is(name, _PREFILL) else decodes if _is(name, _DECODE) else steps)
+        for name, calls in per_step.items()
+    }
 
 
-def _named(callsites: Iterable[str], name: str) -> str | None:
-    """Return the callsite of this name, whose id may begin with its arm's."""
-    return next((callsite for callsite in sorted(callsites) if callsite.rpartition(".")[2] == name), None)
+def _steps(per_step: Mapping[str, int], seen: Mapping[str, int], kind: str) -> int:
+    """Return how many steps of a kind the calls seen amount to."""
+    return max((-(-seen.get(name, 0) // calls) for name, calls in per_step.items() if _is(name, kind)), default=0)
+
+
+def _is(callsite: str, kind: str) -> bool:
+    """Say whether a callsite, whose id may begin with its arm's, is of this kind of step."""
+    return callsite.rpartition(".")[2].startswith(kind)

@@ -19,12 +19,18 @@ _FRACTAL = "FRACTAL_NZ"
 _FRACTAL_RANK = 4
 
 
-def solve(expected: Sequence[Dimension], seen: Sequence[int]) -> dict[str, int] | None:
-    """Return the sizes of the expected shape's symbols that explain the seen one, or None."""
+def solve(expected: Sequence[Dimension], seen: Sequence[int], *, grouped: bool = True) -> dict[str, int] | None:
+    """Return the sizes of the expected shape's symbols that explain the seen one, or None.
+
+    Args:
+        expected: the shape with symbols.
+        seen: the shape without.
+        grouped: whether its dimensions may be grouped otherwise.
+    """
     if any(size < 1 for size in seen):
         return None
     same = _each(expected, seen) if len(expected) == len(seen) else None
-    return _regrouped(expected, seen) if same is None else same
+    return _regrouped(expected, seen) if same is None and grouped else same
 
 
 def is_weight(expected: Sequence[int], seen: Sequence[int], layout: str | None) -> bool:

@@ -1,0 +1,80 @@
+"""`ingest framework`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from akf.cli.result import Result
+from akf.contracts.problems import ConflictError
+
+
+def ingest(
+    arm: str,
+    model_config: Path,
+    config: Path | None,
+    revision: str | None,
+    logs: Sequence[Path],
+    tp: int | None,
+    model: str | None,
+    out: Path | None,
+    identity: str | None,
+) -> Result:
+    """Draft a Workload of a framework's configuration; without `out` it is part of the answer."""
+    from akf.contracts.rules.placeholders import blockers  # noqa: PLC0415
+    from akf.contracts.schemas import schema  # noqa: PLC0415
+    from akf.frameworks.arms import arm as arm_data  # noqa: PLC0415
+    from akf.frameworks.draft import draft  # noqa: PLC0415
+    from akf.frameworks.revisions import known  # noqa: PLC0415
+    from akf.frameworks.settings import listed  # noqa: PLC0415
+    from akf.store.draft import render  # noqa: PLC0415
+    from akf.store.publish import make_folder, publish_file  # noqa: PLC0415
+
+    if out is not None and os.path.lexists(out):
+        hint = "published files are never replaced: name a new one"
+        raise ConflictError.of("AKF-C101", f"{out} exists already; nothing was changed", file=str(out), hint=hint)
+    made = draft(arm, model_config, config, logs, revision=revision, tp=tp, name=model, identity=identity)
+    if out is not None:
+        make_folder(out.absolute().parent)
+        publish_file(out, render(made.workload), mode=0o644)
+    document: dict[str, Any] = {
+        "workload": made.workload if out is None else str(out),
+        "id": made.workload["id"],
+        "arm": arm,
+        "revision": {"stated": revision, "mapped": known(arm_data(arm))},
+        "settings": list(listed(made.settings)),
+        "callsites": [
+            {
+                "id": site["id"],
+                "op": site["op"],
+                "provider": site["provider"],
+                "graph": site["graph"]["mode"],
+                "calls_per_step": site["calls_per_step"],
+                **_names(arm, site),
+            }
+            for site in made.workload["callsites"]
+        ],
+        "log": {
+            "lines": made.evidence.lines,
+            "lines_that_tell": made.evidence.told,
+            "graph_replay_seen": made.evidence.replay_seen,
+            "health": made.evidence.health(),
+        }
+        if logs
+        else None,
+        "blockers": blockers(schema("Workload"), made.workload, str(out or "the draft")),
+    }
+    return Result(document)
+
+
+def _names(arm: str, site: Mapping[str, Any]) -> dict[str, Any]:
+    """Under which names a profiler shows what answers a callsite, and which of them nobody saw yet."""
+    from akf.frameworks.arms import kernels  # noqa: PLC0415
+
+    found = kernels(arm, site["op"], site["provider"])
+    return {
+        key: list(dict.fromkeys(name for kernel in found for name in kernel.get(table, ())))
+        for key, table in (("kernels", "names"), ("kernels_unverified", "unverified"))
+    }

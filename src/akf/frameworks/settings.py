@@ -1,0 +1,141 @@
+"""Settings of a framework, read from its own configuration under its own names.
+
+Invariants:
+1. The file is one JSON object: what the framework takes as configuration, with its variables under `env`. Names may
+   be written with `-` or `_`; a nested object may also be given as JSON in a string, as on a command line.
+2. A setting that is absent or null has its default, and the answer says so; a value that is not understood is refused.
+3. A setting under which the map does not hold is refused by name. Of all other settings nothing is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from akf.contracts.limits import MAX_SAFE_INTEGER
+from akf.contracts.loader import Document, fast
+from akf.contracts.problems import Problem
+from akf.contracts.rules.finding import at
+from akf.contracts.text import show
+
+Origin = Literal["config", "log", "option", "default"]
+_FLAGS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False, "on": True, "off": False}
+_NOTHING: tuple[Any, ...] = (None, False, 0, "", "none", "None", "0", "false", "False")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What holds, and who said so; a default may be the name of a size."""
+
+    value: Any
+    origin: Origin
+
+
+def read(
+    arm: Mapping[str, Any], document: Document | None, evidence: Mapping[str, Any], problems: list[Problem]
+) -> dict[str, Setting]:
+    """Return the settings of an arm; what is wrong is added to `problems`.
+
+    Args:
+        arm: what is known of the arm.
+        document: the framework's configuration.
+        evidence: settings that the framework's log states; a log outweighs a configuration.
+        problems: where problems are collected.
+    """
+    found: dict[str, Setting] = {}
+    for spec in arm["setting"]:
+        name = spec["name"]
+        if name in evidence:
+            found[name] = Setting(evidence[name], "log")
+            continue
+        pointer, value = _lookup(document, spec.get("key"))
+        if value is None or value in spec.get("absent", ()):
+            found[name] = Setting(_default(spec), "default")
+            continue
+        assert document is not None  # noqa: S101 - where else would the value come from
+        taken = _taken(spec, value)
+        if taken is None:
+            problems.append(_problem(arm, spec, document, pointer, value))
+        found[name] = Setting(_default(spec) if taken is None else taken, "config")
+    return found
+
+
+def _default(spec: Mapping[str, Any]) -> Any:
+    return spec.get("default", 1 if spec["type"] == "one" else () if spec["type"] == "sizes" else None)
+
+
+def _lookup(document: Document | None, key: str | None) -> tuple[str, Any]:
+    """Return the place and value of a dotted key; None where it is absent."""
+    value: Any = document.value if document is not None and key is not None else None
+    pointer = ""
+    for part in (key or "").split("."):
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            value = fast(value.encode("utf-8", "replace"))
+        elif value is not None and not isinstance(value, str):
+            pointer = pointer if not isinstance(value, dict) else _below(pointer, value, part)
+        value = _member(value, part) if isinstance(value, dict) else None
+    return pointer, value
+
+
+def _below(pointer: str, value: Mapping[str, Any], part: str) -> str:
+    name = next((name for name in value if _plain(name) == part), part)
+    return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+
+
+def _member(value: Mapping[str, Any], part: str) -> Any:
+    return next((item for name, item in value.items() if _plain(name) == part), None)
+
+
+def _plain(name: str) -> str:
+    return name.lstrip("-").replace("-", "_")
+
+
+def _taken(spec: Mapping[str, Any], value: Any) -> Any:
+    """Return the value as the setting's type has it, or None if it is none."""
+    if spec["type"] == "flag":
+        return value if isinstance(value, bool) else _FLAGS.get(str(value).lower())
+    if spec["type"] == "size":
+        return _size(value)
+    if spec["type"] == "sizes":
+        sizes = [_size(item) for item in value] if isinstance(value, list) and value else [None]
+        return None if None in sizes else tuple(sizes)
+    if spec["type"] == "choice":
+        return value if isinstance(value, str) and value in spec["choices"] else None
+    if spec["type"] == "one":
+        return 1 if _size(value) == 1 else None
+    return False if any(value == nothing for nothing in _NOTHING) or value in ([], {}) else None
+
+
+def _size(value: Any) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < len(str(MAX_SAFE_INTEGER)):
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else None
+
+
+def _problem(arm: Mapping[str, Any], spec: Mapping[str, Any], document: Document, pointer: str, value: Any) -> Problem:
+    key = spec["key"]
+    if spec["type"] in {"unset", "one"}:
+        return at(
+            document,
+            pointer,
+            "AKF-F308",
+            f"{key} is {show(value)}: what {arm['title']} then calls is not mapped",
+            expected=1 if spec["type"] == "one" else None,
+            hint="leave it out if the service does not use it; else its callsites have to be written by hand",
+        )
+    wanted = {"flag": "true or false", "size": "a whole number of at least 1", "sizes": "a list of such numbers"}
+    expected = spec.get("choices") or wanted[spec["type"]].replace("such", "positive whole")
+    message = f"{key} is {show(value)}, which is not understood"
+    return at(document, pointer, "AKF-F307", message, expected=expected, found=_found(value))
+
+
+def _found(value: Any) -> Any:
+    return value if isinstance(value, bool | int | str) else show(value)
+
+
+def listed(settings: Mapping[str, Setting]) -> Iterator[dict[str, Any]]:
+    """Yield the settings for an answer, in their order."""
+    for name, setting in settings.items():
+        value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
+        yield {"name": name, "value": value, "from": setting.origin}
