@@ -311,6 +311,43 @@ def ingest_framework(
     return answer(arm, model_config, config, revision, logs or [], tp, model, out, identity)
 
 
+@ingest_app.command("profile")
+def ingest_profile(
+    context: typer.Context,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Folders or files of a profiler.", readable=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="New file for the Capture.", readable=False)
+    ] = None,
+    workload: Annotated[
+        Path | None,
+        typer.Option("--workload", metavar="WORKLOAD", help="Give kernels to its callsites.", readable=False),
+    ] = None,
+    arm: Annotated[
+        str | None, typer.Option("--arm", metavar="ARM", help="Arm that was profiled; its calls are counted.")
+    ] = None,
+    name: Annotated[str, typer.Option("--id", metavar="ID", help="Id of the Capture.")] = "capture",
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title for people.")] = None,
+    platform: Annotated[
+        str | None, typer.Option("--platform", metavar="PLATFORM", help="Refuse profiles of another one.")
+    ] = None,
+    data_class: Annotated[
+        str, typer.Option("--data-class", metavar="CLASS", help="public, internal or confidential.")
+    ] = "internal",
+    stage: Annotated[
+        str | None, typer.Option("--stage", metavar="STAGE", help="Stage of the Workload that was profiled.")
+    ] = None,
+    step_kernel: Annotated[
+        str | None, typer.Option("--step-kernel", metavar="NAME", help="Cut steps where this kernel starts.")
+    ] = None,
+) -> Result:
+    """From a profiler's files to a Capture: where the device's time goes."""
+    from akf.cli.commands.ingest_profile import ingest_profile as answer
+
+    return answer(paths, out, workload, arm, name, title, platform, data_class, stage, step_kernel, context.obj.quiet)
+
+
 @ingest_app.command("trace")
 def ingest_trace(
     traces: Annotated[

@@ -34,7 +34,8 @@ host; null where it is not known."""
 LAUNCHES = "launches"
 """A further column, where the host's launches were looked for: of how many tasks the launch is known."""
 
-CallsiteOf = Callable[[str, str | None, list[dict[str, Any]], list[dict[str, Any]]], tuple[str | None, dict[str, int]]]
+CallsiteOf = Callable[..., tuple[str | None, dict[str, int]]]
+"""Called with kernel, op_type, inputs, outputs and graph, as they stand in an entry."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,11 @@ class Facts:
 
 
 def nowhere(
-    _kernel: str, _op_type: str | None, _inputs: list[dict[str, Any]], _outputs: list[dict[str, Any]]
+    _kernel: str,
+    _op_type: str | None,
+    _inputs: list[dict[str, Any]],
+    _outputs: list[dict[str, Any]],
+    _graph: bool | None,
 ) -> tuple[None, dict[str, int]]:
     """The callsite of a kernel where no Workload is given."""
     return None, {}
@@ -191,7 +196,7 @@ def _entries(
 
 def _entry(key: Key, callsite_of: CallsiteOf) -> dict[str, Any]:
     inputs, outputs = [_seen(operand) for operand in key.inputs], [_seen(operand) for operand in key.outputs]
-    callsite, symbols = callsite_of(key.kernel, key.op_type, inputs, outputs)
+    callsite, symbols = callsite_of(key.kernel, key.op_type, inputs, outputs, key.graph)
     optional = {
         "op_type": key.op_type,
         "graph": None if key.graph is None else ("eager", "graph")[key.graph],

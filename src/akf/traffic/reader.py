@@ -19,8 +19,11 @@ import polars as pl
 from akf.contracts.files import open_regular, refusal
 from akf.contracts.problems import InvalidError, Problem
 from akf.traffic.cells import LONGEST_LINE
-from akf.traffic.rows import fast, slow
+from akf.traffic.rows import SPOILED, fast, slow
 from akf.traffic.tables import Header, Table, read_header
+
+Progress = Callable[[int], object]
+"""Told of the bytes of each piece that was read."""
 
 PIECE = 16 * 1024 * 1024
 MAX_LISTED = 20
@@ -33,7 +36,7 @@ class Reader:
         path: The file.
         name: What problems and artifacts call it.
         table: What it must hold.
-        progress: Told the number of bytes after each piece.
+        progress: Told of the bytes read.
         piece: Bytes to hold at a time.
 
     Attributes:
@@ -48,7 +51,7 @@ class Reader:
         path: str | os.PathLike[str],
         name: str,
         table: Table,
-        progress: Callable[[int], object] = lambda _: None,
+        progress: Progress = lambda _: None,
         piece: int = PIECE,
     ) -> None:
         self._path = os.fspath(path)
@@ -83,7 +86,7 @@ class Reader:
                     if frame is not None:
                         rows += frame.height
                         yield frame
-                    elif len(self._problems) > MAX_LISTED:
+                    elif len(self._problems) > MAX_LISTED or self._problems[-1].code == SPOILED:
                         break
                 hashing.result()
                 self._progress(len(piece))

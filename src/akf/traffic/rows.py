@@ -19,6 +19,9 @@ from akf.contracts.text import printable
 from akf.traffic.cells import LARGEST, LONGEST_LINE, LONGEST_SPAN, MISSING, CellError, CellKind, split, text_of, value
 from akf.traffic.tables import REST, Column, Header
 
+SPOILED = "AKF-F114"
+"""A time with an exponent: the whole file passed through a spreadsheet, so one such problem says it all."""
+
 _MARK = "\x1f"
 _TIME = r"^[0-9]{1,19}(\.[0-9]{1,24})?\t*$"
 _MOST = {"whole": LARGEST, "moment": LARGEST, "span": LONGEST_SPAN, "pipe": LONGEST_SPAN}
@@ -32,7 +35,7 @@ _READ_AS: dict[CellKind, Any] = {
 }
 _HINTS = {
     "AKF-F113": "a row that lacks a cell shifts all that follow it: export the profile again",
-    "AKF-F114": "the file passed through a spreadsheet: export the profile again, and leave it as it is",
+    SPOILED: "the file passed through a spreadsheet: export the profile again, and leave it as it is",
     "AKF-F116": "export the profile again",
     "AKF-F117": "export the profile again",
 }
@@ -73,7 +76,7 @@ def slow(rows: bytes, line: int, header: Header, file: str, most: int) -> tuple[
     held: dict[str, list[str | int | None]] = {column.name: [] for _, column in header.places}
     problems: list[Problem] = []
     for at, raw in enumerate(rows.removesuffix(b"\n").split(b"\n"), line):
-        if len(problems) >= most:
+        if len(problems) >= most or (problems and problems[-1].code == SPOILED):
             break
         problems += (Problem(*found, file, line=at, hint=_HINTS.get(found[0])) for found in _row(raw, header, held))
     if problems:

@@ -1,0 +1,287 @@
+"""From profiles of torch_npu and msprof to a Capture.
+
+Invariants:
+1. All profiles of a Capture were made by one tool of one version with the same settings.
+2. A rank is what the profiler recorded; msprof knows devices only, and a device's number stands for the rank.
+3. Steps are cut by a marker if one is named; else by the profiler's own numbers, or by msprof's iterations; else the
+   profile is one step, from its first start to its last end. A marked step lasts from one run of the marker to the
+   next, so the last run begins none.
+4. Tables that nothing is taken from (memory) are looked at all the same: a time that a spreadsheet spoiled in one file
+   says that none can be trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from akf.contracts.problems import InvalidError, Problem
+from akf.traffic.ascend import columns, settings, statistics
+from akf.traffic.ascend.folders import MSPROF, Site, find
+from akf.traffic.ascend.tasks import Kernels, in_spans, read_symbols, starts_of
+from akf.traffic.capture import WALLS, Facts, build
+from akf.traffic.kernels import WINDOW, Tasks, named
+from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool, with_completeness
+from akf.traffic.reader import Progress
+from akf.traffic.steps import STEPS
+
+_LOOKED_AT = {"memory_record": columns.MEMORY_RECORD, "operator_memory": columns.OPERATOR_MEMORY}
+_SPANS = {"rank": pl.Int64, **STEPS}
+
+
+def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done, _all: None) -> dict[str, Any]:
+    """Make a Capture of all profiles under these paths.
+
+    Raises:
+        InvalidError: With the problems of all files.
+        StorageError: A file cannot be read.
+    """
+    sites = find(paths)
+    options.expect("ascend")
+    progress = _progress(sites, shown)
+    complaints = Complaints()
+    profiles = [_Profile(site, window, options, progress) for window, site in enumerate(sites)]
+    tasks = Tasks()
+    for profile in profiles:
+        profile.read(tasks, complaints)
+    complaints.refuse()
+    if len(names := sorted({site.tool for site in sites})) > 1:
+        raise InvalidError.of("AKF-F133", f"the profiles were made by different tools: {', '.join(names)}")
+    made_by = tool(names[0], (p.version for p in profiles), (p.settings for p in profiles))
+    counted = {
+        "tasks_outside_steps": tasks.outside,
+        "task_time_pseudo_tasks": sum(profile.pseudo for profile in profiles),
+        "kernels_named_by_binary": sum(profile.named for profile in profiles),
+    }
+    made_by["settings"] += [{"name": name, "value": str(count)} for name, count in counted.items() if count]
+    made_by["settings"].sort(key=lambda setting: setting["name"])
+    ranks = sorted({rank for profile in profiles for rank in profile.ranks})
+    title = f"{names[0]}, {len(ranks)} rank{'s' if len(ranks) > 1 else ''}"
+    sources = Sources()
+    for profile in profiles:
+        for kind, digest in profile.digests:
+            sources.add(min(profile.ranks), kind, digest)
+    facts = Facts(
+        id=options.id,
+        title=options.title or title,
+        platform="ascend",
+        data_class=options.data_class,
+        tool=made_by,
+        sources=sources.named(),
+        bounds=_bounds(profiles),
+        stage=options.stage,
+        host=[cost for profile in profiles for cost in profile.host],
+    )
+    walls = pl.concat([pl.DataFrame(schema=WALLS), *(profile.walls for profile in profiles)])
+    capture = build(tasks, walls, facts, callsite_of(options))
+    checks = [*capture["checks"], *(found for profile in profiles for found in profile.checks)]
+    if facts.bounds == "profiler":
+        for line in capture["breakdown"]:
+            own = [profile for profile in profiles if line["rank"] in profile.ranks]
+            traces = [profile.steps for profile in own if profile.steps is not None]
+            if len(traces) == len(own):
+                checks += statistics.line_checks(pl.concat(traces), line)
+    capture["checks"] = _summed(checks)
+    return with_completeness(capture, options)
+
+
+def _progress(sites: list[Site], shown: Shown) -> Progress:
+    known = {*_TABLES, *_LOOKED_AT, "task_time", "kernel_details", "op_summary"}
+    files = [path for site in sites for kind, paths in site.tables.items() if kind in known for path in paths]
+    total = sum(path.stat().st_size for path in files if path.is_file())
+    done = 0
+
+    def progress(count: int) -> None:
+        nonlocal done
+        done += count
+        shown(min(done, total), total)
+
+    return progress
+
+
+def _bounds(profiles: list[_Profile]) -> str:
+    bounds = {profile.bounds for profile in profiles}
+    if len(bounds) > 1:
+        raise InvalidError.of(
+            "AKF-F134",
+            f"the profiles cut their steps differently: {', '.join(sorted(bounds))}",
+            hint="cut all of them by --step-kernel NAME, or take together only what was recorded alike",
+        )
+    return bounds.pop()
+
+
+def _summed(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The checks, those of one name and rank as one."""
+    summed: dict[tuple[str, int], dict[str, Any]] = {}
+    for one in checks:
+        held = summed.setdefault((one["name"], one["rank"]), {**one, "expected_ns": 0, "found_ns": 0, "holds": True})
+        held["expected_ns"] += one["expected_ns"]
+        held["found_ns"] += one["found_ns"]
+        held["holds"] &= one["holds"]
+    return [summed[key] for key in sorted(summed)]
+
+
+class _Profile:
+    """One profile while it is read; what it adds to the Capture."""
+
+    def __init__(self, site: Site, window: int, options: Options, progress: Progress) -> None:
+        self._site = site
+        self._window = window
+        self._marker = options.step_kernel
+        self._progress = progress
+        self.version = "unknown"
+        self.settings: dict[str, str] = {}
+        self.bounds = "window"
+        self.ranks: set[int] = set()
+        self.steps: pl.DataFrame | None = None
+        self.walls = pl.DataFrame(schema=WALLS)
+        self.checks: list[dict[str, Any]] = []
+        self.host: list[dict[str, Any]] = []
+        self.digests: list[tuple[str, str]] = []
+        self.pseudo = self.named = 0
+
+    def read(self, tasks: Tasks, complaints: Complaints) -> None:
+        """Read all of it, and note every refusal."""
+        rank = None
+        with complaints.noted():
+            rank = self._recorded()
+        for kind, table in _LOOKED_AT.items():
+            for path in self._site.tables.get(kind, ()):
+                with complaints.noted():
+                    statistics.table(path, table, self._progress)
+        found: dict[str, list[pl.DataFrame]] = {}
+        for kind, table in _TABLES.items():
+            for path in self._site.tables.get(kind, ()):
+                with complaints.noted():
+                    frame, digest = statistics.table(path, table, self._progress)
+                    found.setdefault(kind, []).append(frame)
+                    self.digests.append((f"{kind}.csv", digest))
+        with complaints.noted():
+            self._kernels(tasks, rank, found)
+
+    def _recorded(self) -> int | None:
+        if self._site.tool == MSPROF:
+            recorded = settings.of_devices(self._site.infos)
+        elif not self._site.infos:
+            return None
+        elif len(self._site.infos) > 1:
+            names = ", ".join(path.name for path in self._site.infos)
+            raise InvalidError.of(
+                "AKF-F132", f"several files say how it was recorded: {names}", file=str(self._site.infos[0].parent)
+            )
+        else:
+            recorded = settings.of_torch(self._site.infos[0])
+        self.version = recorded.version
+        self.settings = recorded.settings
+        return recorded.rank
+
+    def _kernels(self, tasks: Tasks, rank: int | None, found: dict[str, list[pl.DataFrame]]) -> None:
+        symbols = None
+        if "task_time" in self._site.tables:
+            symbols, digests = read_symbols(self._site.tables["task_time"], self._progress)
+            self.digests += [("task_time.csv", digest) for digest in digests]
+            self.pseudo = symbols.pseudo
+        kernels = Kernels(self._site.kernels, rank, self._window, symbols, self._progress)
+        self._add(tasks, kernels, found)
+        self.ranks = kernels.ranks
+        self.named = kernels.named
+        kind = "kernel_details" if "kernel_details" in self._site.tables else "op_summary"
+        self.digests += [(f"{kind}.csv", digest) for digest in kernels.digests]
+        if (set_of_metrics := columns.metrics(kernels.header)) is not None:
+            self.settings.setdefault("aic_metrics", set_of_metrics)
+        if new := columns.new_columns(kernels.unread):
+            self.settings["columns_not_read"] = named(", ".join(new))
+        for own in sorted(self.ranks):
+            self._tables(own, kernels, found)
+
+    def _add(self, tasks: Tasks, kernels: Kernels, found: dict[str, list[pl.DataFrame]]) -> None:
+        if self._marker is not None:
+            self._add_spans(tasks, kernels, self._marked(kernels, self._marker), "marker")
+        elif "step_trace" in found:
+            spans = _iterations(pl.concat(found["step_trace"]), str(self._site.tables["step_trace"][0]))
+            self._add_spans(tasks, kernels, spans, "profiler")
+        else:
+            before = len(tasks.keys), tasks.outside
+            for file, frame in kernels.frames():
+                tasks.add(frame, file)
+            self.bounds = "profiler"
+            if tasks.outside - before[1] == kernels.count:  # no step was found
+                tasks.outside = before[1]
+                self.bounds = "window"
+                for file, frame in kernels.frames():
+                    tasks.add(frame.with_columns(step=pl.lit(WINDOW * self._window, pl.Int64)), file)
+
+    def _add_spans(self, tasks: Tasks, kernels: Kernels, spans: pl.DataFrame, bounds: str) -> None:
+        self.bounds = bounds
+        for file, frame in kernels.frames():
+            inside = in_spans(frame, spans)
+            tasks.outside += frame.height - int(inside["calls"].sum())
+            tasks.add(inside.with_columns(pl.col("step") + WINDOW * self._window), file)
+        self.walls = spans.select(
+            "rank",
+            step=pl.col("step") + WINDOW * self._window,
+            step_ns=pl.col("end_ns") - pl.col("start_ns"),
+            host_gap_ns=pl.lit(None, pl.Int64),
+        )
+
+    def _marked(self, kernels: Kernels, marker: str) -> pl.DataFrame:
+        starts = pl.concat([starts_of(frame, marker) for _, frame in kernels.frames()]).sort("rank", "start_ns")
+        spans = starts.with_columns(
+            step=pl.int_range(pl.len()).over("rank"), end_ns=pl.col("start_ns").shift(-1).over("rank")
+        ).drop_nulls("end_ns")
+        if missing := sorted(kernels.ranks - set(spans["rank"])):
+            raise InvalidError(
+                Problem(
+                    "AKF-F134",
+                    f"{named(marker)} runs less than twice on rank {rank}, so it marks no whole step",
+                    str(self._site.kernels[0]),
+                    hint="name a kernel that runs once a step, as the profiler names it",
+                )
+                for rank in missing
+            )
+        return spans.select(*_SPANS)
+
+    def _tables(self, rank: int, kernels: Kernels, found: dict[str, list[pl.DataFrame]]) -> None:
+        own = {kind: pl.concat(frames) for kind, frames in found.items()}
+        if self._site.tool == MSPROF:
+            own = {
+                kind: frame.filter(pl.col("device").fill_null(0) == rank) if "device" in frame.columns else frame
+                for kind, frame in own.items()
+            }
+        if "step_trace_time" in own:
+            self.steps = own["step_trace_time"]
+            self.checks += statistics.step_checks(self.steps, rank)
+            if self.bounds == "profiler":
+                self.walls = statistics.walls(self.steps, rank, self._window)
+        if "op_statistic" in own:
+            by_type = kernels.by_type.filter(pl.col("rank") == rank)
+            self.checks += statistics.operator_checks(own["op_statistic"], by_type, self.steps, rank)
+        if "api_statistic" in own and rank == min(self.ranks):
+            self.host = statistics.host(own["api_statistic"], rank)
+
+
+_TABLES = {
+    "op_statistic": columns.OP_STATISTIC,
+    "step_trace_time": columns.STEP_TRACE_TIME,
+    "step_trace": columns.STEP_TRACE,
+    "api_statistic": columns.API_STATISTIC,
+}
+
+
+def _iterations(trace: pl.DataFrame, file: str) -> pl.DataFrame:
+    """Spans of msprof's iterations: rank and `STEPS`."""
+    spans = trace.select(
+        pl.col("device").fill_null(0).alias("rank"),
+        "step",
+        "line",
+        start_ns=pl.col("end_ns") - pl.col("length_ns"),
+        end_ns="end_ns",
+    ).sort("rank", "start_ns")
+    lines = spans.filter(pl.col("start_ns") < pl.col("end_ns").shift(1).over("rank"))["line"]
+    if len(lines):
+        message = "the iteration begins before the one before it ends"
+        raise InvalidError(Problem("AKF-F134", message, file, line=line) for line in lines.head(20))
+    return spans.select(*_SPANS)
