@@ -44,6 +44,8 @@ class Bench:
         self.task = runs.task(folder / "task")
         self.agent = runs.submission(folder / "agent")
         self.trust = folder / "trust.json"
+        self.model = folder / "config.json"
+        shutil.copyfile(ROOT / "examples" / "frameworks" / "qwen3-8b.config.json", self.model)
         shutil.copyfile(ready.keys / "trust.json", self.trust)
 
     def place(self, name: str) -> Place:
@@ -69,6 +71,9 @@ class Bench:
             "open-task": Place(self.task, ["open-task", self.run, self.task, *keys]),
             "submit": Place(self.agent / "candidate.json", ["submit", self.run, self.agent, *keys]),
             "audit --trust": Place(self.trust, ["audit", self.run, "--trust", self.trust]),
+            "ingest framework": Place(
+                self.model, ["ingest", "framework", "--arm", "xllm", "--model-config", self.model]
+            ),
             "ingest trace --onto": Place(
                 self.suite / "workload.json",
                 ["ingest", "trace", TRACE, "--onto", self.suite / "workload.json", "--out", self.folder / "new.json"],

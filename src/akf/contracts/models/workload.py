@@ -46,7 +46,7 @@ class Source(Value):
     )
     description: Text = about("Where it comes from, in a sentence.", "Bailian traceA, first hour")
     files: tuple[NamedDigest, ...] = about(
-        "Digests of the source files; empty when declared.",
+        "Digests of the files that were read; empty when it was declared by hand.",
         [sample(NamedDigest)],
     )
     layout: TraceLayout | None = maybe("Layout of the trace's files.", "bailian")
