@@ -35,7 +35,8 @@ DIMENSIONLESS = {
     # counts of things that the name itself says
     "attempts", "batches", "blocks", "calls", "calls_per_step", "candidates", "checks", "concurrency",
     "configurations", "cores", "cpus",
-    "expected_calls", "jit_compiles", "launches", "ledger_lines", "legs", "model", "n", "numa_nodes",
+    "expected_calls", "jit_compiles", "launches", "ledger_lines", "legs", "model", "most_jit_compiles",
+    "most_recompiles", "n", "numa_nodes",
     "operations", "operator", "pairs", "pairs_to_decide", "prefix_hits", "prefix_queries",
     "recompiles", "replays", "reproduction", "resumes", "seen_calls", "serving", "steps", "tokens", "tries",
     "tries_before", "bytes", "max_batch_requests",

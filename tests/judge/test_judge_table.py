@@ -105,7 +105,7 @@ def test_a_decision_names_every_parent_and_the_ledger_up_to_the_last_gate() -> N
     kinds = [parent["kind"] for parent in decision["parents"]]
     assert (
         kinds
-        == ["Run", "OptimizationSuite", "Campaign", "Workload", "Capture", "Task", "Candidate", "Build"]
+        == ["Run", "OptimizationSuite", "Campaign", "Workload", "Capture", "Triage", "Task", "Candidate", "Build"]
         + ["Plan"] * 6
         + ["Gate"] * 6
     )
@@ -215,7 +215,7 @@ def test_a_hit_inside_the_engine_is_proved_in_every_captured_size(gate: str, buc
 
 def test_a_callsite_that_the_workload_does_not_know_has_no_proof_of_its_graphs() -> None:
     task = {"task": lambda value: value.update(callsite="unheard-of")}
-    decision = evidence(platform="ascend", graph="graph", edit=task).decide()
+    decision = evidence(platform="ascend", graph="graph", opportunity=False, edit=task).decide()
     assert deciding(decision) == ("incomplete", 5, "BUCKET_MISSING")
 
 
@@ -430,14 +430,10 @@ def test_an_excluded_model_gain_says_little_when_the_operator_does_not_hold() ->
 
 
 def test_the_ceiling_is_computed_again_with_the_speedup_that_was_measured() -> None:
-    def share(high: float) -> dict[str, Any]:
-        return {"edit": {"task": lambda task: task["opportunity"].update(share_high_ratio=high)}}
-
-    assert deciding(evidence(**share(0.05)).decide()) == ("inventory", 4, "CEILING_TOO_LOW")
-    assert deciding(evidence(**share(0.2)).decide()) == PROMOTABLE
-    assert deciding(evidence(**share(2.0)).decide()) == PROMOTABLE
+    assert deciding(evidence(share=0.05).decide()) == ("inventory", 4, "CEILING_TOO_LOW")
+    assert deciding(evidence(share=0.2).decide()) == PROMOTABLE
     fast = {"gains": {f"{gate}/op-latency": (4.0, 5.0) for gate in ("operator", "reproduction")}}
-    assert deciding(evidence(**share(0.05), **fast).decide()) == PROMOTABLE
+    assert deciding(evidence(share=0.05, **fast).decide()) == PROMOTABLE
 
 
 # Row 6

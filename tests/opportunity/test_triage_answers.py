@@ -303,7 +303,7 @@ class TestSurvey:
         body = answered(plain(0.2, counters={}), captures.workload())
         assert spot(body)["active_bound"] == {"bound": "unobserved", "metrics": [], "moves": []}
         assert body["answer"]["answer"] == "kernel"
-        assert [each["expected"].split(",")[0] for each in body["blockers"]] == ["Counters of the kernel's pipes"]
+        assert [each["expected"].split(",")[0] for each in body["blockers"]] == ["Counters of the kernels' pipes"]
 
     def test_values_that_nobody_stated_are_marked(self) -> None:
         listed = {each["name"]: each for each in answered(plain(), captures.workload())["policy"]}

@@ -23,7 +23,7 @@ noises = st.floats(0, 0.2)
 
 
 def said(capture: Value, **flags: float) -> Value:
-    return triage(captures.workload(), capture, policy_of(capture, None, {"unmapped_ratio": 1, **flags}))
+    return triage(captures.workload(), capture, policy_of(capture, None, {"most_unmapped_ratio": 1, **flags}))
 
 
 @st.composite

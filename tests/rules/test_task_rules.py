@@ -74,6 +74,7 @@ def test_meaning(bench: Bench, code: str, place: str, edit: Edit) -> None:
 def test_numbers_that_a_hand_wrote_open_no_way_to_promotion(bench: Bench) -> None:
     opportunity = {
         "triage": {"kind": "Triage", "id": "triage", "digest": "sha256:" + "0" * 64},
+        "hotspot": "rms-norm",
         "share_ratio": 0.9,
         "share_low_ratio": 0.9,
         "share_high_ratio": 0.9,

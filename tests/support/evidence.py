@@ -25,12 +25,16 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from tests.support import captures
 
 from akf.contracts.canonical import digest, jcs
 from akf.contracts.gates import GATES, PER_RANK, fold, required_checks
 from akf.contracts.identity import expected
+from akf.contracts.justified import opportunity_of
 from akf.contracts.tree import tree_digest
 from akf.judge import decide
+from akf.opportunity.policy import policy_of
+from akf.opportunity.triage import triage
 from akf.stats import claim_error, critical_rank, quantile_support
 from akf.store import ledger
 from akf.store.run import checked, facts_of, ref
@@ -67,6 +71,7 @@ class Changes:
     abi: str = "binary"
     graph: str = "eager"
     opportunity: bool = True
+    share: float = 0.5
     isolation: str = "userns"
     evidence: str = "measured"
     tp: int = 1
@@ -168,9 +173,25 @@ class RunMaker:
         self.files["ledger.jsonl"] = opening
         self.task["parents"] = [self._ref("run.json")]
         self._edit("task", self.task)
+        if changes.opportunity:
+            self._triage()
         self.record(f"tasks/{self.task['id']}.json", self.task)
         for number in range(changes.others):
             self._other(f"other-{number}")
+
+    def _triage(self) -> None:
+        """The Triage of the inputs as they were before any edit, and the Task's opportunity as it follows from it."""
+        root = _root(replace(self.changes, edit={}))
+        campaign, workload, capture = (root[f"{name}.json"] for name in ("campaign", "workload", "capture"))
+        parents = [self._ref(f"{name}.json") for name in ("campaign", "workload", "capture")]
+        body = triage(workload, capture, policy_of(capture, campaign))
+        value = {"kind": "Triage", "schema_version": 1, "id": "triage-decode", "parents": parents, **body}
+        self._edit("triage", value)
+        self.record("triage/triage-decode.json", value)
+        reference = self._ref("triage/triage-decode.json")
+        self.task["parents"].append(reference)
+        self.task["opportunity"] = opportunity_of(value, reference, self.task["callsite"], self.task, capture)
+        self._edit("opportunity", self.task["opportunity"])
 
     def made(self, candidate: str | None = None) -> Made:
         """What the judge reads, for the last attempt or another one."""
@@ -489,16 +510,6 @@ def _route(changes: Changes) -> str:
 
 def _task(changes: Changes) -> Value:
     dtype = DTYPE[changes.platform]
-    triage = {"kind": "Triage", "id": "triage", "digest": digest(b"triage")}
-    opportunity = {
-        "triage": triage,
-        "share_ratio": 0.5,
-        "share_low_ratio": 0.45,
-        "share_high_ratio": 0.55,
-        "ceiling_ratio": 2.0,
-        "needed_speedup_ratio": 1.1,
-        "coverage_ratio": 0.9,
-    }
     return {
         "kind": "Task",
         "schema_version": 1,
@@ -530,7 +541,7 @@ def _task(changes: Changes) -> Value:
         "perturbed": [{"route": _route(changes), "path": "perturbed", "files": [{"path": "k.cpp", "text": "//"}]}],
         "budget": {"attempts": 50, "evaluation_s": 300, "tokens": 0},
         "write_paths": ["inbox"],
-        "opportunity": opportunity if changes.opportunity else None,
+        "opportunity": None,
     }  # fmt: skip
 
 
@@ -554,6 +565,8 @@ def _root(changes: Changes) -> dict[str, Value]:
     for site in workload["callsites"]:
         if changes.graph == "graph":
             site["graph"] = {"mode": "graph", "capture_sizes_tokens": list(CAPTURED)}
+        else:
+            site["graph"] = {"mode": "eager"}
     capture = _capture(changes, campaign, workload)
     root = {"suite.json": suite, "campaign.json": campaign, "workload.json": workload, "capture.json": capture}
     root = copy.deepcopy(root)
@@ -596,6 +609,7 @@ def _fill(campaign: Value, changes: Changes) -> None:
     campaign["ranks"] |= {"tp": changes.tp, "devices": ranks}
     campaign["baseline"]["incumbent_digest"] = digest(b"incumbent")
     campaign["workload"]["path"], campaign["capture"]["path"] = "workload.json", "capture.json"
+    campaign["opportunity"] |= {"target_ratio": 1.02, "evaluation_s": 60, "leg_s": 20}
     campaign["noise"] = {"noise_limit_ratio": 0.01, "idle_before_ms": 0}
     campaign["acceptance"] = _acceptance(changes)
     keys = {role: signer(role).public.pin() for role in ROLES}
@@ -658,23 +672,22 @@ def _machine(platform: str) -> Value:
 
 
 def _capture(changes: Changes, campaign: Value, workload: Value) -> Value:
-    return {
-        "kind": "Capture",
-        "schema_version": 1,
-        "id": campaign["capture"]["id"],
-        "title": "Baseline",
-        "platform": changes.platform,
-        "data_class": "public",
-        "tool": {"name": "profiler", "version": "1"},
-        "sources": [{"name": "op_summary.csv", "digest": digest(b"csv")}],
-        "entries": [
-            {
-                "callsite": workload["callsites"][0]["id"], "symbols": {"T": 1}, "core_type": "cpu", "calls": 100,
-                "time_ns": 1000,
-            }
-        ],
-        "clock": "steady",
-    }  # fmt: skip
+    site = workload["callsites"][0]["id"]
+    kernels = [
+        captures.kernel(
+            changes.share * part, site, name="RmsNorm", tokens=tokens, graph=changes.graph, jitter=0.02, core_type=core
+        )
+        for part, tokens, core in ((0.4, 1, "cpu"), (0.6, 8, "cpu"))
+    ]
+    return captures.capture(
+        *kernels,
+        id=campaign["capture"]["id"],
+        title="Baseline",
+        platform=changes.platform,
+        tool={"name": "profiler", "version": "1"},
+        sources=[{"name": "op_summary.csv", "digest": digest(b"csv")}],
+        health={"recompiles": 0, "jit_compiles": 0, "custom_operators": True},
+    )
 
 
 def deciding(decision: Value) -> tuple[str, int, str]:

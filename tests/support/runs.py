@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.support import evidence
+from tests.support import captures, evidence
 
 from akf.build import build
 from akf.candidates import submit
@@ -149,6 +149,25 @@ def opened(source: Ready, root: Path, name: str = "run") -> Path:
     run = new_run(source, root, name)
     open_task(run, task(root / "task"), source.keys)
     return run
+
+
+def captured(source: Ready, folder: Path, edit: Callable[[Value], object] | None = None) -> Ready:
+    """The same Suite with a Capture of whole steps, half of which is RMSNorm at the Workload's sizes."""
+    suite = clone(source.folder, folder)
+    campaign = json.loads((suite / "arms" / source.campaign.name).read_bytes())
+    kernels = [
+        captures.kernel(0.5 * part, "rms-norm", name="rms_norm", tokens=tokens, graph="eager", core_type="cpu")
+        for part, tokens in ((0.4, 1), (0.3, 4), (0.3, 8))
+    ]
+    value = captures.capture(
+        *kernels, lines={"host_gap": 0.3}, id=campaign["capture"]["id"], platform="host", health=None, stage="decode"
+    )
+    (edit or (lambda _: None))(value)
+    value.setdefault("stage", None)
+    path = suite / campaign["capture"]["path"]
+    path.chmod(0o644)
+    path.write_text(json.dumps({name: item for name, item in value.items() if item is not None}), encoding="utf-8")
+    return Ready(suite, source.keys)
 
 
 def task(folder: Path, edit: Callable[[Value], object] | None = None) -> Path:

@@ -4,7 +4,8 @@ Invariants:
 - It reads only the run's folder, and a trust root from outside where one is given; it writes nothing without `--clean`.
 - Every file of the run is accounted for: an artifact, its signature, what an artifact names, a known plain file, or
   what an interrupted command left behind.
-- Every line of the ledger is what its artifact makes it; every Decision is recomputed from its evidence.
+- Every line of the ledger is what its artifact makes it; every Triage is recomputed from the run's inputs, every
+  Decision from its evidence.
 - What a killed command left is no break: a pending artifact is judged with the line that it will get, a last line that
   was never confirmed does not count.
 - A command that works meanwhile is no break either: what was found while the run changed is looked at again.
@@ -24,10 +25,12 @@ import orjson
 from akf.contracts.canonical import digest
 from akf.contracts.documents import load
 from akf.contracts.gates import GATES
+from akf.contracts.justified import justified_problems, triage_of
 from akf.contracts.problems import AkfError, IntegrityError, Problem
 from akf.judge import decide
 from akf.judge.evidence import read as read_evidence
 from akf.judge.lines import line_problems
+from akf.opportunity.artifact import recomputed_problems
 from akf.store import layout, ledger
 from akf.store.collect import attempt_files, plain_files, read_plain
 from akf.store.left import clean as remove
@@ -86,8 +89,13 @@ def _look(run: Run, trust: Path | None, *, clean: bool) -> dict[str, Any]:
     tasks = sorted(each.stem for each in (path / layout.TASKS).glob("*.json") if not each.name.endswith(".sig.json"))
     for name in ("run.json", *(slot.template for slot in layout.ARTIFACTS[1:5])):
         _try(lambda name=name: run.load(name), problems)  # type: ignore[misc]
+    triages = [name for name in plain_files(path, path / layout.TRIAGE) if layout.place(name) is not None]
+    for name in triages:
+        document = _try(lambda name=name: run.load(name), problems)  # type: ignore[misc]
+        if document is not None:
+            problems += _try(lambda value=document.value: recomputed_problems(value, run), problems) or []  # type: ignore[misc]
     for task in tasks:
-        _try(lambda task=task: run.load(f"tasks/{task}.json"), problems)  # type: ignore[misc]
+        _task(run, task, problems)
     decisions = [_attempt(run, attempt, book, problems) for attempt in attempts]
     _entries(run, lines, problems)
     _files(run, attempts, problems)
@@ -99,6 +107,7 @@ def _look(run: Run, trust: Path | None, *, clean: bool) -> dict[str, Any]:
     return {
         "run": path.absolute().name,
         "trust": trusted,
+        "triages": len(triages),
         "tasks": len(tasks),
         "attempts": len(attempts),
         "decisions": [each for each in decisions if each is not None],
@@ -130,6 +139,20 @@ def _trust(run: Run, root: Path | None, problems: list[Problem]) -> str:
                 Problem("AKF-T020", message, "campaign.json", f"/trust/keys/{role}", expected=wanted, found=found)
             )
     return "pinned"
+
+
+def _task(run: Run, task: str, problems: list[Problem]) -> None:
+    """Verify a Task, and the opportunity that a Triage gives it."""
+    document = _try(lambda: run.load(f"tasks/{task}.json"), problems)
+    capture = _try(lambda: run.load("capture.json"), [])
+    if document is None or capture is None:
+        return
+    parent = triage_of(document.value)
+    path = f"{layout.TRIAGE}/{parent['id']}.json" if parent is not None else None
+    triage = _try(lambda: run.load(path), []) if path is not None else None
+    if (triage is None) is (parent is None):
+        value = None if triage is None else triage.value
+        problems += justified_problems(document.value, value, capture.value, document.file)
 
 
 def _attempt(run: Run, attempt: str, book: bytes | None, problems: list[Problem]) -> dict[str, Any] | None:

@@ -21,6 +21,7 @@ from akf.build.record import record
 from akf.contracts.canonical import digest
 from akf.contracts.loader import Document, parse
 from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
+from akf.contracts.rules.task import require_kernel
 from akf.frameworks import host_reference
 from akf.routes.host_cpp import NATIVE, launcher_source
 from akf.routes.launch_check import checked_launch, perturbed
@@ -53,6 +54,7 @@ def build(run_path: Path, candidate: str, keys: Path) -> dict[str, Any]:
         document = run.load(f"attempts/{candidate}/candidate.json")
         task_id = next(parent["id"] for parent in document.value["parents"] if parent["kind"] == "Task")
         task = run.load(f"tasks/{task_id}.json")
+        require_kernel(task.value)
         signer = signer_for(run, "builder", keys)
         sources = _sources(run, candidate, document.value)
         value, files = _build(run, document, task, sources)

@@ -18,6 +18,7 @@ from akf.contracts.canonical import digest
 from akf.contracts.gates import GATES
 from akf.contracts.loader import Document, parse
 from akf.contracts.problems import AkfError, ConflictError, InvalidError, PreconditionError, Problem
+from akf.contracts.rules.task import require_kernel
 from akf.contracts.schemas import validate
 from akf.contracts.tree import tree_digest
 from akf.routes.launch_check import checked_launch
@@ -154,6 +155,7 @@ def _candidate(run: Run, manifest: Document, sources: list[TreeFile], *, retry: 
             hint=hint,
         )
     task = run.load(task_path)
+    require_kernel(task.value)
     _allowed(run, task.value, manifest)
     files = [
         {"path": file.path, "digest": digest(file.data), "bytes": len(file.data), "executable": file.executable}

@@ -165,13 +165,52 @@ def fill(
 @app.command("open-task")
 def open_task(
     run: RunArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="task.json of a Task folder.", readable=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="task.json of a Task folder, or a triage of this run.", readable=False),
+    ],
+    callsite: Annotated[
+        str | None, typer.Option("--callsite", metavar="NAME", help="Hotspot of the triage; its answer's by default.")
+    ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="TASK_FILE", help="Semantics of a kernel Task that a triage answers.", readable=False
+        ),
+    ] = None,
     keys: KeysOption = None,
 ) -> Result:
-    """Put a Task under a run."""
+    """Put a Task under a run: a Task folder's, or the one that a triage answers with."""
     from akf.cli.commands.run import open_task as answer
 
-    return answer(run, file, keys)
+    return answer(run, file, keys, callsite, template)
+
+
+@app.command("triage")
+def triage(
+    place: Annotated[
+        Path, typer.Argument(metavar="RUN|CAMPAIGN", help="Run folder, or a Campaign file.", readable=False)
+    ],
+    captures: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--capture", metavar="FILE", help="Another Capture to look for faster providers in.", readable=False
+        ),
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option("--target", metavar="RATIO", help="Speed-up of the service that is worth while.")
+    ] = None,
+    stage: Annotated[
+        str | None, typer.Option("--stage", metavar="STAGE", help="Stage of the Workload that was captured.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="New file for the Triage.", readable=False)
+    ] = None,
+) -> Result:
+    """Say whether this is worth a kernel, and which: from Workload and Capture alone."""
+    from akf.cli.commands.triage import triage as answer
+
+    return answer(place, captures or [], target, stage, out)
 
 
 @app.command("submit")

@@ -34,7 +34,7 @@ USAGE = 2
 LATER = frozenset({
     "arm", "bundle", "calibrate", "capture", "deploy", "diff", "doctor", "init", "inspect",
     "job", "judge-suite", "knowledge", "release", "report", "rollback", "runtime", "server", "survey", "toolchain",
-    "triage", "try", "verify", "worker",
+    "try", "verify", "worker",
 })  # fmt: skip
 
 

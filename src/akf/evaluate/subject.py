@@ -14,6 +14,7 @@ from akf.contracts.gates import BINARY_STAGES
 from akf.contracts.identity import expected, machine_digest
 from akf.contracts.loader import parse
 from akf.contracts.problems import PreconditionError
+from akf.contracts.rules.task import require_kernel
 from akf.frameworks import host_reference
 from akf.store.run import Run, ref
 
@@ -52,6 +53,7 @@ class Subject(NamedTuple):
             )
         task_id = next(parent["id"] for parent in claim.value["parents"] if parent["kind"] == "Task")
         task = run.load(f"tasks/{task_id}.json")
+        require_kernel(task.value)
         data = run.read("run.json")
         parents = [
             ref(parse(data, "run.json").value, data),

@@ -12,6 +12,7 @@ from typing import Any
 
 from akf import stats
 from akf.contracts.gates import GATES
+from akf.contracts.rules.task import require_kernel
 from akf.judge.checks import Judged, JudgedGate, judge_gates
 from akf.judge.evidence import Evidence, read
 from akf.judge.table import VERDICTS, Reason, fired, pairs_to_decide, weakest_isolation
@@ -32,8 +33,10 @@ def decide(files: Mapping[str, bytes], candidate: str) -> dict[str, Any]:
 
     Raises:
         IntegrityError: row 0 of the table; there is no Decision.
+        PreconditionError: the Task asks for no kernel.
     """
     evidence = read(files, candidate)
+    require_kernel(evidence.task)
     gates = judge_gates(evidence)
     reasons = fired(evidence, gates)
     row = reasons[0].row
@@ -75,6 +78,9 @@ def _parents(evidence: Evidence, candidate: str) -> list[dict[str, str]]:
         evidence.reference(f"tasks/{evidence.task['id']}.json", evidence.task),
         evidence.reference(f"{base}/candidate.json", evidence.candidate),
     ]
+    if evidence.triage is not None:
+        triage = evidence.reference(f"triage/{evidence.triage['id']}.json", evidence.triage)
+        found.insert(5, triage)  # before the Task that it justifies
     if evidence.build is not None:
         found.append(evidence.reference(f"{base}/build.json", evidence.build))
     found += [

@@ -3,6 +3,7 @@
 Invariants, in the order in which they are checked:
 - The five root artifacts verify and agree with the Run; the ledger's chain holds from the Run's digest on.
 - Task, Candidate, Build, Plans and Gates of the attempt verify, are about one Task, and each has its line.
+- A Task with an opportunity names a Triage of the run that verifies, and its numbers are the ones that follow from it.
 - `akf.judge.lines`: what the ledger says of the attempt is what its artifacts say, in the order of their making.
 - A file in `gates/` that is no gate of the ledger is refused.
 - A gate reveals the secret that its plan committed to, in a digest that no other plan has, and ran the planned harness.
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 from akf.contracts.canonical import digest
 from akf.contracts.gates import BINARY_STAGES, GATES
+from akf.contracts.justified import justified_problems, triage_of
 from akf.contracts.problems import AkfError, IntegrityError, Problem
 from akf.contracts.tree import tree_digest
 from akf.judge.lines import line_problems, prefix
@@ -48,6 +50,7 @@ class Evidence(NamedTuple):
     workload: Artifact
     capture: Artifact
     task: Artifact
+    triage: Artifact | None
     candidate: Artifact
     build: Artifact | None
     plans: Mapping[str, Artifact]
@@ -88,8 +91,10 @@ def read(files: Mapping[str, bytes], candidate: str) -> Evidence:
         raise IntegrityError(problems)
     task_id = task_of(found[f"{base}/candidate.json"])
     task = _try(lambda: verify(f"tasks/{task_id}.json", files, trust), problems)
+    triage = None
     if task is not None:
         found[f"tasks/{task_id}.json"] = task.value
+        triage = _justified(files, task.value, trust, found, problems)
     mine = {path: value for path, value in found.items() if path not in ROOT}
     upto = prefix(lines, base)
     problems += _tasks(mine, task_id)
@@ -110,6 +115,7 @@ def read(files: Mapping[str, bytes], candidate: str) -> Evidence:
         workload=found["workload.json"],
         capture=found["capture.json"],
         task=task.value,
+        triage=triage,
         candidate=found[f"{base}/candidate.json"],
         build=found.get(f"{base}/build.json") if f"{base}/build.json" in known else None,
         plans=_by_gate(found, f"{base}/plan", known),
@@ -122,6 +128,22 @@ def read(files: Mapping[str, bytes], candidate: str) -> Evidence:
 def task_of(value: Artifact) -> str:
     """Id of the Task that an artifact names as its parent."""
     return next(str(ref["id"]) for ref in value["parents"] if ref["kind"] == "Task")
+
+
+def _justified(
+    files: Mapping[str, bytes], task: Artifact, trust: Trust, found: dict[str, Artifact], problems: list[Problem]
+) -> Artifact | None:
+    """The Triage behind the Task, verified; the Task's opportunity is what it gives."""
+    parent = triage_of(task)
+    triage = None
+    if parent is not None:
+        path = f"{layout.TRIAGE}/{parent['id']}.json"
+        document = _try(lambda: verify(path, files, trust), problems)
+        if document is not None:
+            triage = found[path] = document.value
+    if "capture.json" in found and (triage is None) is (parent is None):
+        problems += justified_problems(task, triage, found["capture.json"], f"tasks/{task['id']}.json")
+    return triage
 
 
 def _trust(files: Mapping[str, bytes]) -> Trust:

@@ -93,7 +93,7 @@ def _child(line: Line, value: dict[str, Any], lines: Sequence[Line], seen: set[s
     problems = []
     for ref in value["parents"]:
         parent = parent_path(ref["kind"], ref["id"], candidate, gate)
-        if ref["kind"] != "Run" and parent not in seen:
+        if "/" in parent and parent not in seen:  # the root artifacts stand before the first line
             message = f"{line.path} stands in the ledger before its parent {parent}"
             problems.append(_problem("AKF-I231", message, LEDGER))
     said, found, what = _counted(line, value, lines[: line.seq])

@@ -115,7 +115,7 @@ def _ceiling(evidence: Evidence, operator: JudgedGate) -> Iterator[Reason]:
         for rule in evidence.campaign["acceptance"]["gains"]
         if rule["gate"] != "operator" and rule["threshold_ratio"] is not None
     ]
-    if opportunity is None or not gains or not wanted:
+    if opportunity is None or opportunity["share_high_ratio"] is None or not gains or not wanted:
         return
     share = min(opportunity["share_high_ratio"], 1)
     speedup = max(gains)

@@ -162,7 +162,7 @@ def _integration(facts: Facts, policy: Policy) -> Said | None:
     if facts.active["bound"] == "launch_graph":
         value = next(each["value"] for each in facts.active["metrics"] if each["name"] == HOST)
         text = f"A call of {spot.name} takes {value:.4f} times its device time on the host"
-        return Said("integration", "LAUNCH_BOUND", f"{text}, at least {policy.launch_ratio}.")
+        return Said("integration", "LAUNCH_BOUND", f"{text}, at least {policy.least_launch_ratio}.")
     return None
 
 
@@ -172,4 +172,4 @@ def _above(spot: Spot, policy: Policy) -> str:
     needed = needed_speedup(spot.share or 0.0, policy.target_ratio)
     shown = "without bound" if most is None else f"{most:.5f}"
     text = f"the ceiling {shown} reaches the target {policy.target_ratio:.5f}"
-    return text if needed is None else f"{text}, which takes {needed:.4f} times its speed"
+    return text if needed is None else f"{text}, for which it must be {needed:.4f} times as fast"

@@ -46,20 +46,20 @@ def active_bound(spot: Spot, capture: Value, policy: Policy) -> dict[str, Any]:
 
 def _bound(busy: Mapping[str, float], idle: Mapping[str, float], launch: float | None, policy: Policy) -> str:
     """The host first, then the busiest pipe; cores that wait for one another show where no pipe is full."""
-    if launch is not None and launch >= policy.launch_ratio:
+    if launch is not None and launch >= policy.least_launch_ratio:
         return "launch_graph"
     reached = [
         (value, bound)
         for bound, units, least in (
-            ("compute", COMPUTE, policy.compute_ratio),
-            ("transfer", TRANSFER, policy.transfer_ratio),
+            ("compute", COMPUTE, policy.least_compute_ratio),
+            ("transfer", TRANSFER, policy.least_transfer_ratio),
         )
         for name, value in busy.items()
         if name.rsplit("_", 1)[-1] in units and value >= least
     ]
     if reached:
         return max(reached)[1]
-    return "balance" if any(value >= policy.balance_ratio for value in idle.values()) else "unobserved"
+    return "balance" if any(value >= policy.least_balance_ratio for value in idle.values()) else "unobserved"
 
 
 def _busy(spot: Spot) -> dict[str, float]:

@@ -43,8 +43,8 @@ def require_complete(capture: Value, workload: Value | None, policy: Policy, fil
     found = counted(capture, workload, policy) if capture.get("breakdown") else []
     problems += _calls(found, policy, stated=bool(capture.get("completeness")))
     share = unmapped(capture)
-    if workload is not None and share > policy.unmapped_ratio:
-        message = f"{share:.4f} of the computing time has no callsite, at most {policy.unmapped_ratio} may"
+    if workload is not None and share > policy.most_unmapped_ratio:
+        message = f"{share:.4f} of the computing time has no callsite, at most {policy.most_unmapped_ratio} may"
         hint = "name the framework's revision and model config: akf ingest framework; an unknown revision is unmapped"
         problems.append(Problem("AKF-F354", message, pointer="/entries", hint=hint))
     if problems:
@@ -152,7 +152,7 @@ def _checks(capture: Value) -> Iterator[Problem]:
 def _calls(found: list[dict[str, Any]], policy: Policy, *, stated: bool) -> Iterator[Problem]:
     for place, each in enumerate(found):
         expected, seen = each["expected_calls"], each["seen_calls"]
-        if abs(seen - expected) > policy.missing_calls_ratio * expected:
+        if abs(seen - expected) > policy.most_missing_calls_ratio * expected:
             rank = f" on rank {each['rank']}" if each.get("rank") is not None else ""
             message = f"callsite {each['callsite']}{rank}: {expected} calls are expected, {seen} were seen"
             pointer = f"/completeness/{place}" if stated else "/entries"

@@ -37,23 +37,21 @@ def elsewhere(
         return None
     sites = workload["callsites"] if workload is not None else ()
     ops = {site["id"]: (site["op"], site["operands"][0]["dtype"]) for site in sites}
-    own = _by_shape(spot.entries, ops)
     found: list[tuple[int, str, str, dict[str, Any]]] = []
     for measured, reference in [(capture, None), *others]:
         for kernel, theirs in _rivals(measured, ops):
-            mine = {name: value for name, value in own.items() if kernel not in value[2] and name in theirs}
-            if not mine:
+            mine = _by_shape([entry for entry in spot.entries if _kernel(entry) != kernel], ops)
+            common = [name for name in mine if name in theirs]
+            spent = sum(mine[name][1] for name in common)
+            would = sum(theirs[name][1] * mine[name][0] // theirs[name][0] for name in common)
+            if would <= 0 or spent < policy.least_provider_ratio * would:
                 continue
-            spent = sum(time for _, time, _ in mine.values())
-            would = sum(theirs[name][1] * calls // theirs[name][0] for name, (calls, _, _) in mine.items())
-            if would <= 0 or spent < policy.provider_gain_ratio * would:
-                continue
-            common = spent / spot.time_ns
+            part = min(spent / spot.time_ns, 1.0)
             value: dict[str, Any] = {
                 "kernel": kernel,
                 "speedup_ratio": spent / would,
-                "common_ratio": min(common, 1.0),
-                "bound_ratio": bound(min(spot.share * common, 1.0), spent / would),
+                "common_ratio": part,
+                "bound_ratio": bound(min(spot.share * part, 1.0), spent / would),
             }
             if reference is not None:
                 value["capture"] = reference
@@ -61,18 +59,7 @@ def elsewhere(
     return min(found, key=lambda each: each[:3])[3] if found else None
 
 
-def _by_shape(entries: Sequence[Value], ops: Mapping[str, Key]) -> dict[Key, tuple[int, int, frozenset[str]]]:
-    """Calls, device time and kernels by operator and shape."""
-    found: dict[Key, tuple[int, int, frozenset[str]]] = {}
-    for entry in entries:
-        key = _shape(entry, ops)
-        if key is not None:
-            calls, time, kernels = found.get(key, (0, 0, frozenset()))
-            found[key] = (calls + entry["calls"], time + entry["time_ns"], kernels | {_kernel(entry)})
-    return found
-
-
-def _rivals(capture: Value, ops: Mapping[str, Key]) -> Iterator[tuple[str, dict[Key, tuple[int, int, frozenset[str]]]]]:
+def _rivals(capture: Value, ops: Mapping[str, Key]) -> Iterator[tuple[str, Mapping[Key, tuple[int, int]]]]:
     """What each kernel of a Capture takes, by operator and shape."""
     kernels: dict[str, list[Value]] = {}
     for entry in capture["entries"]:
@@ -80,6 +67,17 @@ def _rivals(capture: Value, ops: Mapping[str, Key]) -> Iterator[tuple[str, dict[
             kernels.setdefault(_kernel(entry), []).append(entry)
     for kernel in sorted(kernels):
         yield kernel, _by_shape(kernels[kernel], ops)
+
+
+def _by_shape(entries: Sequence[Value], ops: Mapping[str, Key]) -> dict[Key, tuple[int, int]]:
+    """Calls and device time by operator and shape, where these are known."""
+    found: dict[Key, tuple[int, int]] = {}
+    for entry in entries:
+        key = _shape(entry, ops)
+        if key is not None:
+            calls, time = found.get(key, (0, 0))
+            found[key] = (calls + entry["calls"], time + entry["time_ns"])
+    return found
 
 
 def _shape(entry: Value, ops: Mapping[str, Key]) -> Key | None:

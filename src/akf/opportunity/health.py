@@ -64,18 +64,18 @@ def eager_share(capture: Value) -> float | None:
 def _findings(capture: Value, workload: Value | None, policy: Policy) -> Iterator[tuple[str, str]]:
     stated = capture.get("health") or {}
     share = eager_share(capture)
-    if graphs(capture, workload) and share is not None and share > policy.eager_share_ratio:
-        yield "BASELINE_EAGER", f"A share of {share:.4f} ran outside graphs, at most {policy.eager_share_ratio} may."
+    if graphs(capture, workload) and share is not None and share > policy.most_eager_ratio:
+        yield "BASELINE_EAGER", f"A share of {share:.4f} ran outside graphs, at most {policy.most_eager_ratio} may."
     for bucket in _buckets(capture):
         held = bucket["replays"] * bucket["size_tokens"]
-        if held and bucket["padded_tokens"] > policy.padding_ratio * held:
+        if held and bucket["padded_tokens"] > policy.most_padding_ratio * held:
             text = f"Bucket {bucket['size_tokens']}: {bucket['padded_tokens']} of {held} tokens are padding"
-            yield "BASELINE_PADDED", f"{text}, a share of {policy.padding_ratio} may be."
+            yield "BASELINE_PADDED", f"{text}, a share of {policy.most_padding_ratio} may be."
     for name, rule, what in (
         ("recompiles", "BASELINE_RECOMPILES", "graph recompilations"),
         ("jit_compiles", "BASELINE_COMPILES", "just-in-time compilations"),
     ):
-        count, most = stated.get(name), policy.values[name]
+        count, most = stated.get(name), policy.values[f"most_{name}"]
         if count is not None and count > most:
             yield rule, f"{count} {what} were seen, at most {most} may be."
     if stated.get("custom_operators") is False:

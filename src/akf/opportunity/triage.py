@@ -167,14 +167,13 @@ def _blockers(
     if completeness["calls"] == "unknown":
         expected = "Calls expected from the model's config, to compare with the calls that were seen."
         yield _blocker("Workload" if workload is None else "Capture", "/completeness", expected, FRAMEWORK)
-    chosen = next((each for each in hotspots if each["name"] == answer["hotspot"]), None)
-    if chosen is None or chosen["what"] == "line" or answer["answer"] not in {"kernel", "integration"}:
-        return
-    if chosen["callsite"] is None:
-        yield _blocker("Capture", "/entries", f"A callsite for the kernel {chosen['name']}.", FRAMEWORK)
-    if answer["answer"] == "kernel" and not chosen["active_bound"]["metrics"] and capture["platform"] == "ascend":
-        expected = "Counters of the kernel's pipes, for the active bound: profile at Level1 with PipeUtilization."
+    kernels = [each for each in hotspots if each["answer"] == "kernel"]
+    if capture["platform"] == "ascend" and any(not each["active_bound"]["metrics"] for each in kernels):
+        expected = "Counters of the kernels' pipes, for the active bound: profile at Level1 with PipeUtilization."
         yield _blocker("Capture", "/entries", expected, INGEST)
+    chosen = next((each for each in hotspots if each["name"] == answer["hotspot"]), None)
+    if chosen is not None and chosen["what"] == "kernel" and chosen["answer"] != "no_go":
+        yield _blocker("Capture", "/entries", f"A callsite for the kernel {chosen['name']}.", FRAMEWORK)
 
 
 def _blocker(artifact: str, pointer: str, expected: str, command: str) -> dict[str, str]:

@@ -42,12 +42,13 @@ def _ledger(run: Path) -> bytes | None:
 
 
 def _attempt_files(run: Path, candidate: str) -> dict[str, bytes]:
-    for folder in (layout.TASKS, layout.ATTEMPTS, f"{layout.ATTEMPTS}/{candidate}"):
+    for folder in (layout.TRIAGE, layout.TASKS, layout.ATTEMPTS, f"{layout.ATTEMPTS}/{candidate}"):
         if (run / folder).is_symlink():
             raise IntegrityError.of("AKF-I221", f"{folder} is a symbolic link", file=folder)
     wanted = [slot.template for slot in layout.ARTIFACTS if "<" not in slot.template]
     wanted += [signature_path(path) for path in wanted] + [layout.LEDGER]
-    wanted += [layout.relative(run, path) for path in sorted((run / layout.TASKS).glob("*.json"))]
+    for folder in (layout.TRIAGE, layout.TASKS):
+        wanted += [layout.relative(run, path) for path in sorted((run / folder).glob("*.json"))]
     files = {path: read_plain(run, path) for path in wanted if os.path.lexists(run / path)}
     attempt = layout.attempt(run, candidate)
     for relative in plain_files(run, attempt):

@@ -20,6 +20,7 @@ GATES = ("environment", "operator", "model", "serving", "reproduction", "release
 LEDGER = "ledger.jsonl"
 JOURNAL = "journal.jsonl"
 INBOX = "inbox"
+TRIAGE = "triage"
 TASKS = "tasks"
 ATTEMPTS = "attempts"
 
@@ -45,6 +46,7 @@ ARTIFACTS = (
     Slot("campaign.json", "Campaign"),
     Slot("workload.json", "Workload"),
     Slot("capture.json", "Capture"),
+    Slot("triage/<triage>.json", "Triage"),
     Slot("tasks/<task>.json", "Task"),
     Slot("attempts/<candidate>/candidate.json", "Candidate"),
     Slot("attempts/<candidate>/build.json", "Build"),
@@ -58,6 +60,7 @@ class Place(NamedTuple):
     """An artifact's path, understood."""
 
     slot: Slot
+    triage: str | None = None
     task: str | None = None
     candidate: str | None = None
     gate: str | None = None
@@ -65,7 +68,7 @@ class Place(NamedTuple):
 
 def _pattern(template: str) -> re.Pattern[str]:
     text = re.escape(template)
-    for name, rule in (("task", _ID), ("candidate", _ID), ("gate", _GATE)):
+    for name, rule in (("triage", _ID), ("task", _ID), ("candidate", _ID), ("gate", _GATE)):
         text = text.replace(f"<{name}>", f"(?P<{name}>{rule})")
     return re.compile(text)
 
@@ -109,6 +112,11 @@ def journal(run: Path) -> Path:
 def inbox(run: Path) -> Path:
     """Return the only place where agents write."""
     return run / INBOX
+
+
+def triage(run: Path, triage_id: str) -> Path:
+    """Return the path of a triage."""
+    return run / TRIAGE / f"{triage_id}.json"
 
 
 def task(run: Path, task_id: str) -> Path:

@@ -23,13 +23,14 @@ from akf.store.run import Run
 
 
 def overview(path: Path) -> dict[str, Any]:
-    """Tasks, attempts with their gates and verdicts, waiting submissions, pending artifacts and leftovers."""
+    """Triages, Tasks, attempts with their gates and verdicts, waiting submissions, pending artifacts and leftovers."""
     run = Run.open(path)
     known = {line.path: line.digest for line in run.lines(torn=True)}
     return {
         "run": path.absolute().name,
         "campaign": run.campaign["id"],
         "arm": run.campaign["arm"],
+        "triages": [name.removesuffix(".json") for name in _names(path / layout.TRIAGE) if _is_triage(name)],
         "tasks": [name.removesuffix(".json") for name in _names(path / layout.TASKS) if _is_task(name)],
         "attempts": [_attempt(path, name) for name in _names(path / layout.ATTEMPTS) if _is_attempt(path, name)],
         "waiting": [name for name in _names(path / layout.INBOX) if not _taken(path, name)],
@@ -52,6 +53,10 @@ def _taken(run: Path, name: str) -> bool:
         _field(run, f"{layout.ATTEMPTS}/{each}/candidate.json", "manifest_digest") == manifest
         for each in _names(run / layout.ATTEMPTS)
     )
+
+
+def _is_triage(name: str) -> bool:
+    return layout.place(f"{layout.TRIAGE}/{name}") is not None
 
 
 def _is_task(name: str) -> bool:

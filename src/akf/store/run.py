@@ -33,8 +33,8 @@ from akf.trust import dsse
 from akf.trust.keys import Signer
 
 EVENTS = {
-    "Run": "run", "Task": "task", "Candidate": "candidate", "Build": "build", "Plan": "plan", "Gate": "gate",
-    "Decision": "decision",
+    "Run": "run", "Triage": "triage", "Task": "task", "Candidate": "candidate", "Build": "build", "Plan": "plan",
+    "Gate": "gate", "Decision": "decision",
 }  # fmt: skip
 
 
@@ -146,10 +146,11 @@ class Run:
             base = f"attempts/{place.candidate}"
             wanted += [f"{base}/candidate.json", f"{base}/build.json", f"{base}/plan/{place.gate}.json"]
         files = {path: self.read(path) for path in dict.fromkeys(wanted) if os.path.lexists(self.path / path)}
-        for path in sorted((self.path / layout.TASKS).glob("*.json")) if (self.path / layout.TASKS).is_dir() else ():
-            name = layout.relative(self.path, path)
-            if name not in files:
-                files[name] = self.read(name)
+        for folder in (layout.TRIAGE, layout.TASKS):
+            for path in sorted((self.path / folder).glob("*.json")) if (self.path / folder).is_dir() else ():
+                name = layout.relative(self.path, path)
+                if name not in files:
+                    files[name] = self.read(name)
         return files
 
     def need_candidate(self, candidate: str) -> None:
@@ -260,6 +261,7 @@ class Run:
         """Canonical artifacts that have no ledger line, parents before children."""
         found = []
         for folder, names in (
+            (layout.TRIAGE, ("*.json",)),
             (layout.TASKS, ("*.json",)),
             (layout.ATTEMPTS, ("*/*.json", "*/plan/*.json", "*/gates/*.json")),
         ):

@@ -27,12 +27,15 @@ from akf.trust.keys import PublicKey, pinned
 RUN_PARENTS = ("OptimizationSuite", "Campaign", "Workload", "Capture")
 PARENTS: dict[str, tuple[str, ...]] = {
     "Run": RUN_PARENTS,
+    "Triage": ("Campaign", "Workload", "Capture"),
     "Task": ("Run",),
     "Candidate": ("Run", "Task"),
     "Build": ("Run", "Task", "Candidate"),
     "Plan": ("Run", "Task", "Candidate", "Build"),
     "Gate": ("Run", "Task", "Candidate", "Build", "Plan"),
 }
+JUSTIFIED = ("Run", "Triage")
+"""Parents of a Task that a triage justifies."""
 _ROOT = {slot.kind: slot.template for slot in layout.ARTIFACTS if "<" not in slot.template}
 
 
@@ -58,8 +61,8 @@ def parent_path(kind: str, ref_id: str, candidate: str | None, gate: str | None)
     """Where the parent of this kind stands, seen from an artifact of this attempt and gate."""
     if kind in _ROOT:
         return _ROOT[kind]
-    if kind == "Task":
-        return f"tasks/{ref_id}.json"
+    if kind in {"Triage", "Task"}:
+        return f"{layout.TRIAGE if kind == 'Triage' else layout.TASKS}/{ref_id}.json"
     name = {"Candidate": "candidate.json", "Build": "build.json"}
     if kind == "Plan":
         return f"attempts/{candidate}/plan/{gate}.json"
@@ -117,6 +120,7 @@ def verify(path: str, files: Mapping[str, bytes], trust: Trust) -> Document:
 def _identity(document: Document, place: layout.Place) -> list[Problem]:
     value = document.value
     wanted = {
+        "Triage": place.triage,
         "Task": place.task,
         "Candidate": place.candidate,
         "Build": place.candidate,
@@ -150,6 +154,8 @@ def _parents(document: Document, place: layout.Place, files: Mapping[str, bytes]
     if kinds is None:
         return []
     refs = document.value["parents"]
+    if place.slot.kind == "Task" and document.value["opportunity"] is not None:
+        kinds = JUSTIFIED
     if refs is None or tuple(ref["kind"] for ref in refs) != kinds:
         found = None if refs is None else [ref["kind"] for ref in refs]
         return [_problem(document, "/parents", "AKF-I204", "its parents are not those of its kind", list(kinds), found)]

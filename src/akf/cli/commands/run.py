@@ -22,14 +22,13 @@ def init(campaign: Path, runs_root: Path, run_id: str | None, keys: Path | None)
     return Result({"run": run.name, "path": str(run), "leftovers": [str(path) for path in beside(runs_root)]})
 
 
-def open_task(run: Path, file: Path, keys: Path | None) -> Result:
+def open_task(run: Path, file: Path, keys: Path | None, callsite: str | None, template: Path | None) -> Result:
     """Put a Task under a run."""
     from akf.opportunity.tasks import open_task as step  # noqa: PLC0415
 
-    task = step(run, file, folder_of_keys(keys))
-    return Result(
-        {"task": task["id"], "path": str(run / "tasks" / f"{task['id']}.json"), "opportunity": task["opportunity"]}
-    )
+    task = step(run, file, folder_of_keys(keys), callsite=callsite, template=template)
+    path = str(run / "tasks" / f"{task['id']}.json")
+    return Result({"task": task["id"], "type": task["type"], "path": path, "opportunity": task["opportunity"]})
 
 
 def submit(run: Path, folder: Path, retry: bool, keys: Path | None) -> Result:

@@ -3,13 +3,17 @@
 Invariants:
 - A frozen Task carries the text of its reference and of its deliberately wrong ("perturbed") kernels, so that one digest
   covers all of them; the candidate's process never sees them.
-- `opportunity: null` means that no triage stands behind the Task; it then cannot lead past inventory.
+- `opportunity: null` means that no triage stands behind the Task; it then cannot lead past inventory. Otherwise the
+  Triage is a parent of the Task, and every number is the Triage's.
+- A `kernel` Task states ABI, rows, tolerance, reference and perturbed kernels; so does an `integration` Task where a
+  binding is replaced. Any other Task asks for no kernel: these are empty, and `problem` says what may be changed.
 """
 
 from typing import Literal
 
 from akf.contracts.models.base import (
     Artifact,
+    Code,
     Count,
     DType,
     GraphMode,
@@ -106,44 +110,78 @@ class Opportunity(Value):
         "Triage that the numbers come from.",
         refs("Triage")[0],
     )
-    share_ratio: NonNegative = about("Share h of the target metric.", 0.12)
-    share_low_ratio: NonNegative = about("Lower end of h over steps.", 0.1)
-    share_high_ratio: NonNegative = about("Upper end of h over steps.", 0.14)
-    ceiling_ratio: NonNegative = about("Speed-up of the service if the callsite cost nothing, 1/(1-h).", 1.136)
-    needed_speedup_ratio: NonNegative = about("Local speed-up that the Campaign's target needs.", 1.25)
-    coverage_ratio: NonNegative = about("Share of calls inside the support domain.", 0.93)
+    hotspot: Name | None = stated(
+        "The Task is about the whole baseline.", "Hotspot of the Triage that the Task is about.", "rms-norm"
+    )
+    share_ratio: NonNegative | None = stated("The share is of no single hotspot.", "Share h of the step time.", 0.12)
+    share_low_ratio: NonNegative | None = stated("There is no interval over steps.", "Lower end of h over steps.", 0.1)
+    share_high_ratio: NonNegative | None = stated(
+        "There is no interval over steps.", "Upper end of h over steps.", 0.14
+    )
+    ceiling_ratio: NonNegative | None = stated(
+        "There is no share, or it is the whole step.", "Speed-up of the service if it cost nothing, 1/(1-h).", 1.136
+    )
+    needed_speedup_ratio: NonNegative | None = stated(
+        "No local speed-up reaches the target.", "Local speed-up that the Campaign's target needs.", 1.25
+    )
+    coverage_ratio: NonNegative | None = stated(
+        "There is no callsite.", "Share of calls inside the support domain.", 0.93
+    )
+
+
+class TaskProblem(Value):
+    """What a Task that asks for no kernel is about."""
+
+    subject: Name = about("Callsite, kernel family or line of the step; `baseline` for all of it.", "host_gap")
+    rule: Code = about("Rule of the triage that answered; `akf explain CODE` tells more.", "HOST_GAP")
+    lever: Text = about("What may be changed.", "The host's part of a step: scheduling, launches, sampling.")
+    evidence: tuple[Text, ...] = about(
+        "What was observed, with its numbers.", ["The line host_gap is 0.4 of the steps."], min_length=1
+    )
+    allowed_paths: tuple[RelPath, ...] = several(
+        "Files of the arm that a change may touch, relative to the framework; empty where only settings may be changed.",
+        ["vllm_ascend/ops/layernorm.py"],
+    )
 
 
 class Task(Artifact):
     kind: Literal["Task"] = about("Kind of this artifact.", "Task")
-    parents: tuple[Ref, ...] | None = fill(OPEN, "The Run that the Task belongs to.", refs("Run"))
+    parents: tuple[Ref, ...] | None = fill(
+        OPEN, "The Run that the Task belongs to, and the Triage that justifies it.", refs("Run", "Triage")
+    )
     title: Text = about("Title for people.", "RMSNorm at Qwen3-8B's hidden size, small batch")
     type: Literal["kernel", "integration", "configuration", "pipeline"] = about("What may be changed.", "kernel")
-    op: Id = about("Operator that candidates implement.", "rms_norm")
-    callsite: Id = about("Callsite in the Workload.", "rms-norm")
-    graph: GraphMode = about("Whether the claim is about eager launches or graph replay.", "eager")
-    routes: tuple[Route, ...] = about("Routes that candidates may take.", ["host_cpp"], min_length=1)
-    abi: Abi = about(
+    op: Id | None = stated("The Task is about no single operator.", "Operator that candidates implement.", "rms_norm")
+    callsite: Id | None = stated("The Task is about no single callsite.", "Callsite in the Workload.", "rms-norm")
+    graph: GraphMode | None = stated(
+        "The Task is about no single callsite.",
+        "Whether the claim is about eager launches or graph replay.",
+        "eager",
+    )
+    routes: tuple[Route, ...] = about(
+        "Routes that candidates may take; empty where no kernel is asked for.", ["host_cpp"]
+    )
+    abi: Abi | None = stated(
+        "No kernel is asked for.",
         "How candidates are called.",
         sample(Abi),
     )
     domain: tuple[Dimension, ...] = about("Support domain of the symbols.", [sample(Dimension)])
     rows: tuple[Row, ...] = about(
-        "Measured shapes with weights.",
+        "Measured shapes with weights; empty where no kernel is asked for.",
         [sample(Row)],
-        min_length=1,
     )
     cases: tuple[Case, ...] = several(
         "Correctness cases beyond the rows.",
         [sample(Case)],
     )
-    tolerance: Tolerance = about("Error bounds of the dtype.", sample(Tolerance))
-    reference: Reference = about("Reference in float64.", sample(Reference))
+    tolerance: Tolerance | None = stated("No kernel is asked for.", "Error bounds of the dtype.", sample(Tolerance))
+    reference: Reference | None = stated("No kernel is asked for.", "Reference in float64.", sample(Reference))
     perturbed: tuple[Perturbed, ...] = about(
-        "Deliberately wrong kernels for the perturbation control.",
+        "Deliberately wrong kernels for the perturbation control; empty where no kernel is asked for.",
         [sample(Perturbed)],
-        min_length=1,
     )
+    problem: TaskProblem | None = maybe("What the Task is about, where it asks for no kernel.", sample(TaskProblem))
     budget: TaskBudget = about("What the Task may spend.", sample(TaskBudget))
     write_paths: tuple[RelPath, ...] = about(
         "Where agents may write, relative to the run folder.", ["inbox"], min_length=1

@@ -53,33 +53,33 @@ class OpportunityPolicy(Value):
     leg_s: Positive | None = maybe(
         "Device time of one leg of the model or serving gate, its start included, in seconds; 300 if absent.", 300
     )
-    eager_share_ratio: Ratio | None = maybe(
+    most_eager_ratio: Ratio | None = maybe(
         "Largest share outside graphs of a healthy baseline that replays graphs; 0.05 if absent.", 0.05
     )
-    padding_ratio: Ratio | None = maybe(
+    most_padding_ratio: Ratio | None = maybe(
         "Largest share of padding in a graph bucket of a healthy baseline; 0.25 if absent.", 0.25
     )
-    recompiles: Count | None = maybe("Most graph recompilations of a healthy baseline; 0 if absent.", 0)
-    jit_compiles: Count | None = maybe("Most just-in-time compilations of a healthy baseline; 0 if absent.", 0)
-    unmapped_ratio: Ratio | None = maybe(
+    most_recompiles: Count | None = maybe("Most graph recompilations of a healthy baseline; 0 if absent.", 0)
+    most_jit_compiles: Count | None = maybe("Most just-in-time compilations of a healthy baseline; 0 if absent.", 0)
+    most_unmapped_ratio: Ratio | None = maybe(
         "Largest share of computing time without a callsite in a complete Capture; 0.3 if absent.", 0.3
     )
-    missing_calls_ratio: Ratio | None = maybe(
+    most_missing_calls_ratio: Ratio | None = maybe(
         "Largest difference between calls expected and seen in a complete Capture; 0.02 if absent.", 0.02
     )
-    compute_ratio: Ratio | None = maybe(
+    least_compute_ratio: Ratio | None = maybe(
         "Least busy share of the Cube or Vector unit for which `compute` is the active bound; 0.7 if absent.", 0.7
     )
-    transfer_ratio: Ratio | None = maybe(
+    least_transfer_ratio: Ratio | None = maybe(
         "Least busy share of a transfer pipe for which `transfer` is the active bound; 0.7 if absent.", 0.7
     )
-    balance_ratio: Ratio | None = maybe(
+    least_balance_ratio: Ratio | None = maybe(
         "Least share of the longest block in which an average one has ended, for `balance`; 0.2 if absent.", 0.2
     )
-    launch_ratio: NonNegative | None = maybe(
+    least_launch_ratio: NonNegative | None = maybe(
         "Least host time of an eager call as a ratio of its device time, for `launch_graph`; 1 if absent.", 1.0
     )
-    provider_gain_ratio: NonNegative | None = maybe(
+    least_provider_ratio: NonNegative | None = maybe(
         "Least local speed-up with which another provider's kernel wins; 1.05 if absent.", 1.05
     )
 

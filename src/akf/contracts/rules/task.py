@@ -4,12 +4,14 @@ Invariants:
 - Symbols of operands, rows and cases are those of the domain, and every row and case lies inside it.
 - Rows have positive weight and every attribute a value of its domain.
 - Agents write below the inbox only.
+- A kernel Task states all that a kernel is judged by, an integration Task all of it or nothing, any other Task nothing;
+  a Task that states nothing says what it is about.
 """
 
 from __future__ import annotations
 
 from akf.contracts.loader import Document
-from akf.contracts.problems import Problem
+from akf.contracts.problems import PreconditionError, Problem
 from akf.contracts.rules.campaign import WRITABLE
 from akf.contracts.rules.finding import at, duplicates
 
@@ -18,8 +20,70 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+KERNEL = ("op", "callsite", "graph", "routes", "abi", "rows", "tolerance", "reference", "perturbed")
+"""What a kernel is judged by, beside cases and domain, which may be empty."""
+_JUDGED = ("abi", "rows", "tolerance", "reference", "perturbed", "routes", "cases", "domain")
+
+
+def asks_for_kernel(task: dict[str, Any]) -> bool:
+    """Whether candidates can be submitted to the Task: it says how they are called."""
+    return task["abi"] is not None
+
+
+def require_kernel(task: dict[str, Any]) -> None:
+    """Refuse a Task to which no kernel can be submitted.
+
+    Raises:
+        PreconditionError: it asks for no kernel.
+    """
+    if not asks_for_kernel(task):
+        message = f"the Task {task['id']!r} is a {task['type']} Task and asks for no kernel"
+        hint = "what may be changed stands in its `problem`; kernels are submitted to a Task with an ABI"
+        raise PreconditionError.of("AKF-F373", message, file=f"tasks/{task['id']}.json", pointer="/abi", hint=hint)
+
+
 def task_problems(document: Document) -> list[Problem]:
     """Problems of one Task by itself."""
+    task = document.value
+    form = _form(document)
+    more = _kernel_problems(document) if not form and asks_for_kernel(task) else []
+    return [*form, *more, *_write_paths(document)]
+
+
+def _form(document: Document) -> list[Problem]:
+    """What the Task's type demands and forbids."""
+    task, kind = document.value, document.value["type"]
+    found = []
+    if kind == "kernel" or (kind == "integration" and any(task.get(name) for name in _JUDGED)):
+        for name in KERNEL:
+            if not task[name]:
+                message = f"a Task of type {kind} that asks for a kernel states `{name}`"
+                found.append(at(document, f"/{name}", "AKF-F370", message, hint="see docs/artifacts/task.md"))
+        if kind == "kernel" and task.get("problem") is not None:
+            message = "a kernel Task has no `problem`: its callsite and rows say what it is about"
+            found.append(at(document, "/problem", "AKF-F372", message, hint="leave it out"))
+        return found
+    for name in _JUDGED:
+        if task.get(name):
+            message = f"a Task of type {kind} asks for no kernel, so `{name}` is empty"
+            found.append(at(document, f"/{name}", "AKF-F371", message, hint="is it a kernel Task?"))
+    if task.get("problem") is None:
+        message = f"a Task of type {kind} without a kernel says in `problem` what may be changed"
+        found.append(at(document, "", "AKF-F372", message))
+    return found
+
+
+def _write_paths(document: Document) -> list[Problem]:
+    found = []
+    for index, path in enumerate(document.value["write_paths"]):
+        if path != WRITABLE and not path.startswith(f"{WRITABLE}/"):
+            message = f"agents may write below `{WRITABLE}` only, not to {path!r}"
+            found.append(at(document, f"/write_paths/{index}", "AKF-M017", message, expected=WRITABLE, found=path))
+    return found
+
+
+def _kernel_problems(document: Document) -> list[Problem]:
+    """What a Task that asks for a kernel must mean."""
     task = document.value
     domain = {dimension["sym"]: dimension for dimension in task["domain"]}
     found = [
@@ -50,10 +114,6 @@ def task_problems(document: Document) -> list[Problem]:
                 found.append(
                     at(document, f"{pointer}/weight", "AKF-M031", "a row without weight would count for nothing")
                 )
-    for index, path in enumerate(task["write_paths"]):
-        if path != WRITABLE and not path.startswith(f"{WRITABLE}/"):
-            message = f"agents may write below `{WRITABLE}` only, not to {path!r}"
-            found.append(at(document, f"/write_paths/{index}", "AKF-M017", message, expected=WRITABLE, found=path))
     return found
 
 

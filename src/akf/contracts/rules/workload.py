@@ -114,7 +114,7 @@ def capture_problems(document: Document, campaign: Document, workload: Document 
         found.append(at(document, "/platform", "AKF-M024", message))
     callsites = {site["id"] for site in workload.value["callsites"]} if workload is not None else None
     for index, entry in enumerate(capture["entries"]):
-        if callsites is not None and entry["callsite"] not in callsites:
+        if callsites is not None and entry["callsite"] is not None and entry["callsite"] not in callsites:
             message = f"callsite {entry['callsite']!r} is not described by the Workload"
             found.append(at(document, f"/entries/{index}/callsite", "AKF-M023", message))
     for index, line in enumerate(capture.get("breakdown", ())):
