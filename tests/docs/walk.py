@@ -101,6 +101,12 @@ def _decided(work: Path) -> None:
     judge(run, run / "attempts" / CANDIDATE / "gates", False, False, None, work / KEYS)
 
 
+def _traced(work: Path) -> None:
+    """Beside the demo a run whose Capture holds decode steps, invented; nothing on a page depends on a clock."""
+    traced = runs.captured(runs.Ready(work / "akf-demo" / "suite", work / KEYS), work / "traced")
+    runs.new_run(traced, work / "my-runs", "traced")
+
+
 STAGES: dict[str, Callable[[Path], object]] = {
     "ready": _ready,
     "run": _run,
@@ -108,5 +114,6 @@ STAGES: dict[str, Callable[[Path], object]] = {
     "built": lambda work: build(_found(work), CANDIDATE, work / KEYS),
     "measured": lambda work: evaluate(_found(work), CANDIDATE, "environment", work / KEYS),
     "decided": _decided,
+    "traced": _traced,
 }
 """Name of each stage and the step that leads there."""

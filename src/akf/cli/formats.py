@@ -3,7 +3,7 @@
 Invariants:
 - Every problem of the document is in every format.
 - No character of a file reaches the terminal unescaped.
-- `--human` cuts no text: long ones go on in the next line. Only JSON inside a table's cell is shortened.
+- `--human` cuts no text: long ones go on in the next line. Only fractions and JSON inside a table's cell are shortened.
 """
 
 from __future__ import annotations
@@ -138,12 +138,14 @@ def _words(name: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A scalar as it is, whole; a list or an object as JSON, as much of it as a glance takes in."""
+    """A scalar whole, a fraction to six digits; a list or an object as JSON, as much of it as a glance takes in."""
     if value is None or (not value and isinstance(value, list | dict)):
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return printable(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
     shown = printable(orjson.dumps(value).decode())
     return shown if len(shown) <= _LONGEST_JSON else shown[: _LONGEST_JSON - 1] + "…"
