@@ -192,9 +192,10 @@ class TestPipeline:
         assert spot(small, line)["rule"] == "CEILING_TOO_LOW"
         assert small["answer"]["answer"] == "kernel"
 
-    def test_a_collective_is_no_hotspot(self) -> None:
-        wait = captures.kernel(0.0, None, name="hcom_allReduce_", core_type="HCCL", exposed_ns=0, time_ns=9_000_000,
-                               steps_exposed_ns=[0] * captures.STEPS)  # fmt: skip
+    @pytest.mark.parametrize("mark", [{"core_type": "HCCL"}, {"core_type": "GPU", "communicates": True}])
+    def test_a_collective_is_no_hotspot(self, mark: Value) -> None:
+        wait = captures.kernel(0.0, None, name="hcom_allReduce_", exposed_ns=0, time_ns=9_000_000,
+                               steps_exposed_ns=[0] * captures.STEPS, **mark)  # fmt: skip
         body = answered(captures.capture(captures.kernel(0.2), wait, lines={"waiting": 0.1}), captures.workload())
         assert {each["name"] for each in body["hotspots"]} == {"add-rms-norm", "waiting"}
 

@@ -63,7 +63,7 @@ def require_complete(capture: Value, workload: Value | None, policy: Policy, fil
 
 def computing(entry: Value) -> bool:
     """Whether an entry is a kernel, not a collective."""
-    return entry["core_type"] not in COMMUNICATION
+    return not entry.get("communicates") and entry["core_type"] not in COMMUNICATION
 
 
 def unmapped(capture: Value) -> float:

@@ -174,9 +174,9 @@ def _entries(
         ((time, tasks.keys[number], number, calls, longest) for number, calls, time, longest in sums.iter_rows()),
         key=lambda found: (-found[0], _plain(found[1])),
     )
-    kept = len(by_time) if len(by_time) <= limit else limit - len({(key.rank, key.core_type) for key in tasks.keys})
+    kept = len(by_time) if len(by_time) <= limit else limit - len({_kind(key) for key in tasks.keys})
     for place, (time, key, number, calls, longest) in enumerate(by_time):
-        entry = numbers.setdefault(key if place < kept else (key.rank, key.core_type), len(numbers))
+        entry = numbers.setdefault(key if place < kept else _kind(key), len(numbers))
         of_key[number] = entry
         if place < kept:
             entries[entry] = _entry(key, callsite_of) | _figures(calls, time, longest)
@@ -201,6 +201,7 @@ def _entry(key: Key, callsite_of: CallsiteOf) -> dict[str, Any]:
         "op_type": key.op_type,
         "graph": None if key.graph is None else ("eager", "graph")[key.graph],
         "blocks": key.blocks,
+        **_communicates(key),
     }
     return {
         "rank": key.rank,
@@ -217,8 +218,17 @@ def _entry(key: Key, callsite_of: CallsiteOf) -> dict[str, Any]:
 def _rest(key: Key) -> dict[str, Any]:
     return {
         "rank": key.rank, "callsite": None, "symbols": {}, "inputs": [], "outputs": [], "core_type": key.core_type,
-        "counters": [],
+        "counters": [], **_communicates(key),
     }  # fmt: skip
+
+
+def _communicates(key: Key) -> dict[str, bool]:
+    return {"communicates": True} if key.kind == "communication" else {}
+
+
+def _kind(key: Key) -> tuple[int, str, str]:
+    """What kernels that are listed together have in common."""
+    return key.rank, key.core_type, key.kind
 
 
 def _figures(calls: int, time: int, longest: int) -> dict[str, Any]:

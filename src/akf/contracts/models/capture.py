@@ -87,6 +87,9 @@ class Entry(Value):
     outputs: tuple[Seen, ...] = several("Output operands, in order.", [sample(Seen)])
     graph: GraphMode | None = maybe("Whether the launches were part of a replayed graph.", "eager")
     core_type: Name = about("Kind of core that ran it.", "AI_VECTOR_CORE")
+    communicates: bool | None = maybe(
+        "Whether it is communication between ranks, which is no hotspot; absent for a kernel that computes.", False
+    )
     blocks: Count | None = maybe("Blocks (cores) of one launch.", 32)
     calls: Positive = about("Launches measured.", 2000)
     time_ns: Count = about("Device time of all launches, in nanoseconds.", 4000000)
