@@ -1,145 +1,125 @@
-"""Folders of `msprof op`: times and amounts by column name, balance by block, or one problem with a line."""
+"""Folders of `msprof op` as Captures of single kernels."""
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support import opprof
 
-from akf.contracts.problems import InvalidError, Problem
-from akf.traffic.msprof_op import Blocks, folders, read
+from akf.contracts.canonical import jcs
+from akf.contracts.loader import parse
+from akf.contracts.problems import InvalidError, UsageError
+from akf.contracts.schemas import validate
+from akf.traffic.msprof_op import ingest
+from akf.traffic.profiles import Options
+
+OPTIONS = Options(id="x", title=None, data_class="internal")
 
 
-def refused(folder: Path) -> tuple[Problem, ...]:
-    with pytest.raises(InvalidError) as caught:
-        read(folder, "")
-    return caught.value.problems
+def captured(*paths: Path) -> dict[str, Any]:
+    """A Capture, which is valid."""
+    capture = ingest(paths, OPTIONS)
+    assert validate(parse(jcs(capture), "capture.json"), "Capture") == []
+    return capture
 
 
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-
-
-def test_a_vector_kernel(tmp_path: Path) -> None:
-    found = read(opprof.vector_launch(tmp_path), "")
-    assert (found.kernel, found.core_type, found.blocks, found.duration_ns) == (
-        "add_custom",
-        "AI_VECTOR_CORE",
-        4,
-        26060,
-    )
-    assert found.mhz == (1800, 1800)
-    assert found.balance == {"aiv": Blocks(4, 19000, 23500, 10500)}
-    assert found.counters == {"aiv_vec": 1500, "aiv_mte2": 9500, "aiv_scalar_mte2_stall": 250}
-    assert found.amounts == {
-        "read_main_memory": ("bytes", 4 * 1024 * 1024 + 4 * 128),
-        "write_main_memory": ("bytes", 4 * 512 * 1024),
-        "GM_to_UB": ("bytes", 4 * 1024 * 1024),
-        "aiv_mte2_instructions": ("instructions", 64),
-        "aiv_vec_fops": ("operations", 4 * 524288),
-        "aiv_write_cache_hit": ("accesses", 40),
-        "aiv_write_cache_miss_allocate": ("accesses", 8),
-        "aiv_r0_read_cache_hit": ("accesses", 400),
-        "aiv_r0_read_cache_miss_allocate": ("accesses", 6),
-    }
-    assert len(found.sources) == 6
-
-
-def test_a_mixed_kernel_has_a_balance_for_each_kind_of_core(tmp_path: Path) -> None:
-    found = read(opprof.mixed_launch(tmp_path), "")
-    assert (found.core_type, found.blocks) == ("MIX_AIC", 1)
-    assert found.balance == {"aic": Blocks(1, 9000, 9000, 9000), "aiv": Blocks(2, 4000, 5000, 5000)}
-    assert found.counters == {
-        "aic_cube": 314, "aic_mte2": 4500, "aiv_vec": 1500, "aiv_mte2": 600, "aiv_scalar_mte2_stall": 0,
+def test_one_launch_by_hand(tmp_path: Path) -> None:
+    capture = captured(opprof.vector_launch(tmp_path))
+    (entry,) = capture["entries"]
+    assert {name: entry[name] for name in ("kernel", "core_type", "blocks", "calls", "time_ns", "exposed_ns")} == {
+        "kernel": "add_custom", "core_type": "AI_VECTOR_CORE", "blocks": 4, "calls": 1, "time_ns": 26060,
+        "exposed_ns": 26060,
     }  # fmt: skip
+    assert entry["balance"] == [
+        {"unit": "aiv", "launches": 1, "blocks": 4, "mean_ns": 19000, "longest_ns": 23500, "last_ns": 10500}
+    ]
+    assert {"name": "aiv_mte2", "time_ns": 9500} in entry["counters"]
+    assert {"name": "aiv_vec_fops", "unit": "operations", "value": 2097152} in entry["amounts"]
+    assert capture["checks"] == [
+        {"name": "blocks-within-task", "rank": 0, "expected_ns": 26060, "found_ns": 23500, "holds": True}
+    ]
+    assert [source["name"] for source in capture["sources"]] == [
+        "rank0/ArithmeticUtilization.csv", "rank0/L2Cache.csv", "rank0/Memory.csv", "rank0/OpBasicInfo.csv",
+        "rank0/PipeUtilization.csv", "rank0/ResourceConflictRatio.csv",
+    ]  # fmt: skip
+    assert capture["breakdown"] == []
 
 
-def test_310p_has_no_blocks(tmp_path: Path) -> None:
-    found = read(opprof.launch_310p(tmp_path), "")
-    assert (found.balance, found.counters, found.mhz) == ({}, {"aic_vec": 2500, "aic_mte2": 12250}, (None, None))
+def test_launches_of_one_kernel_add_up(tmp_path: Path) -> None:
+    one = opprof.vector_launch(tmp_path / "add_custom" / "0", "_20260823101112")
+    two = opprof.vector_launch(tmp_path / "add_custom" / "1", "_20260823101113")
+    opprof.mixed_launch(tmp_path / "main_kernel" / "0")
+    alone, both, all_of_it = captured(one), captured(one, two), captured(tmp_path)
+    before, after = alone["entries"][0], both["entries"][0]
+    for name in ("calls", "time_ns", "exposed_ns"):
+        assert after[name] == 2 * before[name]
+    for kind, number in (("counters", "time_ns"), ("amounts", "value"), ("balance", "mean_ns")):
+        assert [each[number] for each in after[kind]] == [2 * each[number] for each in before[kind]]
+    assert all_of_it["entries"][0] == after
+    assert [entry["kernel"] for entry in all_of_it["entries"]] == ["add_custom", "main_kernel_mix_aic"]
 
 
-def test_950_has_other_columns(tmp_path: Path) -> None:
-    found = read(opprof.launch_950(tmp_path), "")
-    assert found.amounts == {"aiv_read_close_hit": ("accesses", 15), "aiv_write_far_victim": ("accesses", 1)}
-    assert found.balance == {"aiv": Blocks(2, 21000, 21500, 21500)}  # of the first table that has block times
+def test_the_order_and_names_of_folders_do_not_matter(tmp_path: Path) -> None:
+    one = opprof.vector_launch(tmp_path / "a")
+    two = opprof.mixed_launch(tmp_path / "b")
+    shutil.copytree(one, tmp_path / "z")
+    assert jcs(captured(one, two)) == jcs(captured(two, tmp_path / "z"))
 
 
-def test_printed_ratios_change_nothing(tmp_path: Path) -> None:
-    one = read(opprof.vector_launch(tmp_path / "one"), "")
-    other = opprof.vector_launch(tmp_path / "other")
-    edit(other / "PipeUtilization.csv", "0.072239", "0.999999")
-    assert read(other, "").counters == one.counters
-
-
-def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
-    one = read(opprof.vector_launch(tmp_path / "one"), "")
-    other = opprof.vector_launch(tmp_path / "other")
-    head, *rows = (other / "PipeUtilization.csv").read_text().splitlines()
-    (other / "PipeUtilization.csv").write_text("\n".join([head, *reversed(rows)]) + "\n")
-    again = read(other, "")
-    assert (again.balance, again.counters) == (one.balance, one.counters)
-
-
-def test_what_one_block_lacks_is_no_counter(tmp_path: Path) -> None:
-    folder = opprof.vector_launch(tmp_path)
-    edit(folder / "PipeUtilization.csv", ",12.0,", ",NA,")
-    assert "aiv_mte2" not in read(folder, "").counters
-
-
-def test_launches_are_found_at_any_depth_in_one_order(tmp_path: Path) -> None:
-    opprof.vector_launch(tmp_path / "OPPROF_1" / "add_custom" / "1", "_20260823101112")
-    opprof.mixed_launch(tmp_path / "OPPROF_1" / "add_custom" / "0")
-    (tmp_path / "OPPROF_1" / "dump").mkdir()
-    found = [folder.relative_to(tmp_path).as_posix() for folder in folders(tmp_path)]
-    assert found == ["OPPROF_1/add_custom/0", "OPPROF_1/add_custom/1"]
-    assert read(tmp_path / found[1], found[1]).sources[0][0] == f"{found[1]}/OpBasicInfo_20260823101112.csv"
+def test_what_one_launch_lacks_is_dropped(tmp_path: Path) -> None:
+    opprof.vector_launch(tmp_path / "0")
+    (opprof.vector_launch(tmp_path / "1") / "Memory.csv").unlink()
+    names = {amount["name"] for amount in captured(tmp_path)["entries"][0]["amounts"]}
+    assert "read_main_memory" not in names
+    assert "aiv_vec_fops" in names
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "code", "line", "says"),
+    ("clocks", "clock", "seen"),
     [
-        ("OpBasicInfo", "Op Type", "Kind", "AKF-F111", 1, '"Op Type"'),
-        ("OpBasicInfo", ",vector,", ",tensor,", "AKF-F161", 2, '"tensor"'),
-        ("OpBasicInfo", "26.060000", "2.6E+1", "AKF-F114", 2, "exponent"),
-        ("OpBasicInfo", "26.060000", "NA", "AKF-F116", 2, "must be filled"),
-        ("OpBasicInfo", "26.060000", "-26.06", "AKF-F115", 2, "negative"),
-        ("PipeUtilization", "2,vector0,", "2,vector0,NA,", "AKF-F113", 4, "cells"),
-        ("PipeUtilization", "2,vector0,", "2,scalar0,", "AKF-F161", 4, '"scalar0"'),
-        ("PipeUtilization", "2,vector0,", "1,vector0,", "AKF-F161", 4, "stands twice"),
-        ("PipeUtilization", "2,vector0,", "NA,vector0,", "AKF-F161", 4, "null"),
-        ("PipeUtilization", "23.500001", "fast", "AKF-F115", 4, '"fast"'),
-        ("Memory", "1024.125", "1e", "AKF-F115", 2, '"1e"'),
+        ([("1800", "1800"), ("1800", "1800")], "steady", [1800]),
+        ([("1650", "1800")], "changed", [1650]),
+        ([("1800", "1800"), ("1650", "1650")], "changed", [1650, 1800]),
+        ([("1800", "1800"), ("NA", "1800")], "unknown", [1800]),
+        ([("1650", "1800"), ("NA", "NA")], "changed", [1650]),
     ],
 )
-def test_malformed(tmp_path: Path, file: str, old: str, new: str, code: str, line: int, says: str) -> None:
+def test_clocks(tmp_path: Path, clocks: list[tuple[str, str]], clock: str, seen: list[int]) -> None:
+    for number, (current, rated) in enumerate(clocks):
+        opprof.vector_launch(tmp_path / str(number), current=current, rated=rated)
+    capture = captured(tmp_path)
+    assert (capture["clock"], capture["clocks_mhz"]) == (clock, seen)
+
+
+def test_a_block_that_outlasts_its_task_is_said(tmp_path: Path) -> None:
     folder = opprof.vector_launch(tmp_path)
-    edit(folder / f"{file}.csv", old, new)
-    problem = refused(folder)[0]
-    assert (problem.code, problem.file, problem.line) == (code, f"{file}.csv", line)
-    assert says in problem.message
+    basic = folder / "OpBasicInfo.csv"
+    basic.write_text(basic.read_text().replace("26.060000", "20.000000"))
+    assert captured(folder)["checks"][0]["holds"] is False
 
 
-def test_two_launches_in_one_folder_are_refused(tmp_path: Path) -> None:
-    opprof.vector_launch(tmp_path, "_20260823101112")
-    opprof.vector_launch(tmp_path, "_20260823101113")
-    (problem,) = refused(tmp_path)
-    assert (problem.code, problem.file) == ("AKF-F163", "ArithmeticUtilization_20260823101113.csv")
+def test_problems_of_all_launches_are_told_at_once(tmp_path: Path) -> None:
+    for number in range(2):
+        path = opprof.vector_launch(tmp_path / str(number)) / "PipeUtilization.csv"
+        path.write_text(path.read_text().replace("23.500001", "fast"))
+    with pytest.raises(InvalidError) as caught:
+        ingest([tmp_path], OPTIONS)
+    assert [problem.file for problem in caught.value.problems] == [
+        str(tmp_path / "0" / "PipeUtilization.csv"), str(tmp_path / "1" / "PipeUtilization.csv"),
+    ]  # fmt: skip
 
 
-def test_two_rows_of_basic_facts_are_refused(tmp_path: Path) -> None:
-    folder = opprof.vector_launch(tmp_path)
-    path = folder / "OpBasicInfo.csv"
-    path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
-    (problem,) = refused(folder)
-    assert (problem.code, problem.line) == ("AKF-F161", 3)
+def test_one_table_is_no_launch(tmp_path: Path) -> None:
+    with pytest.raises(InvalidError) as caught:
+        ingest([opprof.vector_launch(tmp_path) / "PipeUtilization.csv"], OPTIONS)
+    assert caught.value.problems[0].code == "AKF-F163"
 
 
-def test_a_launch_without_its_basic_facts_is_refused(tmp_path: Path) -> None:
-    folder = opprof.vector_launch(tmp_path / "add_custom")
-    (folder / "OpBasicInfo.csv").unlink()
-    (problem,) = refused(folder)
-    assert (problem.code, problem.file) == ("AKF-F163", "add_custom")
+@pytest.mark.parametrize("options", [replace(OPTIONS, platform="cuda"), replace(OPTIONS, step_kernel="mm")])
+def test_options_that_do_not_fit(tmp_path: Path, options: Options) -> None:
+    with pytest.raises(UsageError):
+        ingest([opprof.vector_launch(tmp_path)], options)

@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from akf.contracts.problems import Problem
+from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import show
 from akf.traffic.columns import Rows
 from akf.traffic.events import Event, Trace
@@ -91,6 +91,11 @@ def read(trace: Trace) -> Read:
     found = _Found(trace)
     for event in trace:
         found.take(event)
+    if trace.layout == "array":
+        text = "this trace is an array of events, as torch_npu writes it: its kernels are in the tables beside it"
+        raise InvalidError.of(
+            "AKF-F157", text, file=trace.name, line=1, hint="name the *_ascend_pt folder that it is in"
+        )
     found.refuse()
     rank = _rank(trace.head)
     if found.tasks_seen:

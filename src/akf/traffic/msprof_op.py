@@ -1,248 +1,153 @@
-"""Folders that `msprof op` (`msopprof`) wrote: one kernel by itself, block by block.
+"""From folders of `msprof op` to a Capture of single kernels.
 
 Invariants:
-1. A folder with `OpBasicInfo.csv`, or with a number behind the name, is one launch; a folder may hold many such.
-2. Columns are found by name and pattern, so the lists of A2/A3, of 950 and of 310P are one: what a platform lacks is
-   absent. Without `sub_block_id` (310P) there are no single blocks, and no balance.
-3. Times are kept and ratios are not read: versions divide by different times (a row's own, or the whole kernel's where
-   cube and vector cores work together), so a ratio is recomputed from times or not used.
-4. A counter is the mean over the rows of its kind of core, an amount the sum. What one of these rows lacks is dropped.
-5. A frequency other than the rated one, or two frequencies, is a clock that changed.
-
-Amounts in KB are counts of 128 or 256 bytes divided by 1024, so they are whole bytes again.
+1. Launches of one kernel with as many blocks are one entry; what is summed there can be added up again. What one of
+   them lacks is dropped.
+2. Nothing else ran beside a kernel, so all of its time is exposed. There are no steps, so nothing is triaged from such
+   a Capture alone, and calls are not compared with those that a step should make.
+3. A frequency other than the rated one, or two frequencies, is a clock that changed; without both figures in every
+   launch nothing is known of it.
+4. No block may take longer than its task; a check says so.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-import polars as pl
+from akf.contracts.problems import Problem, UsageError
+from akf.traffic.capture import CallsiteOf
+from akf.traffic.kernels import named
+from akf.traffic.op_launch import Blocks, Launch, folders, read, table_of
+from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool
+from akf.traffic.watched import over
 
-from akf.contracts.problems import InvalidError, Problem
-from akf.contracts.text import show
-from akf.traffic.reader import Reader
-from akf.traffic.tables import Column, Table
-
-FILE = re.compile(r"(?P<table>[A-Za-z0-9]{4,32}?)(?:_\d{8,20})?\.csv", re.ASCII)
-BASIC = Table(
-    "OpBasicInfo",
-    (
-        Column("kernel", ("Op Name",), needed=True, filled=True),
-        Column("kind", ("Op Type",), needed=True, filled=True),
-        Column("duration_ns", ("Task Duration(us)",), "span", needed=True, filled=True),
-        Column("blocks", ("Block Dim", "Block Num"), "whole"),
-        Column("current_mhz", ("Current Freq",), "whole"),
-        Column("rated_mhz", ("Rated Freq",), "whole"),
-    ),
-)
-METRICS = (
-    "PipeUtilization", "ArithmeticUtilization", "Memory", "MemoryL0", "MemoryUB", "L2Cache", "ResourceConflictRatio",
-)  # fmt: skip
-"""Tables with one row a block. Where two have a time, the first counts; an amount is in one of them only."""
-
-CORES = {"cube": "aic", "vector": "aiv"}
-CORE_TYPES = {"vector": "AI_VECTOR_CORE", "cube": "AI_CORE", "mix": "MIX"}
-_MIXED = {"_mix_aic": "MIX_AIC", "_mix_aiv": "MIX_AIV"}
-_SUB_BLOCK = re.compile(r"(cube|vector)(\d{1,4})", re.ASCII)
+TOOL = "msprof op"
 
 
-class Measure(NamedTuple):
-    """What a column of a metrics table holds: a time (no unit), or an amount."""
-
-    pattern: re.Pattern[str]
-    unit: str | None
-
-
-MEASURES = (
-    Measure(re.compile(r"(?P<name>ai[cv](?:_\w{1,28})?)_time\(us\)", re.ASCII), None),
-    Measure(re.compile(r"(?P<name>\w{1,24})_datas\(KB\)(?:\(estimate\))?", re.ASCII), "bytes"),
-    Measure(re.compile(r"(?P<name>ai[cv]_\w{1,24}_fops)", re.ASCII), "operations"),
-    Measure(re.compile(r"(?P<name>ai[cv]_\w{1,20}_(?:instr_number|instructions))", re.ASCII), "instructions"),
-    Measure(
-        re.compile(
-            r"(?P<name>ai[cv]_(?:(?:write|r\d_read)_cache_(?:hit|miss_allocate)|(?:read|write)_(?:close|far)_(?:hit|miss|victim)))",
-            re.ASCII,
-        ),
-        "accesses",
-    ),
-)
-
-
-class Blocks(NamedTuple):
-    """Times of the single blocks of one kind of core in one launch."""
-
-    blocks: int
-    mean_ns: int
-    longest_ns: int
-    last_ns: int
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One launch of one kernel."""
-
-    folder: str
-    kernel: str
-    core_type: str
-    blocks: int | None
-    duration_ns: int
-    mhz: tuple[int | None, int | None]
-    """The current and the rated frequency."""
-    counters: dict[str, int]
-    amounts: dict[str, tuple[str, int]]
-    balance: dict[str, Blocks]
-    sources: tuple[tuple[str, str], ...]
-
-
-def folders(path: Path) -> list[Path]:
-    """The folders at or below `path` that hold tables of one launch each, sorted."""
-    found = {file.parent for file in path.rglob("*.csv") if _table(file.name)}
-    return sorted(found, key=lambda folder: folder.relative_to(path).parts)
-
-
-def read(folder: Path, name: str) -> Launch:
-    """Read one launch; `name` is what problems and artifacts call its folder, empty for the one that was given.
+def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done, _all: None) -> dict[str, Any]:
+    """Make a Capture of all launches under these paths.
 
     Raises:
-        InvalidError: A file is missing, twice, or malformed.
+        InvalidError: With the problems of all files.
         StorageError: A file cannot be read.
     """
-    files = _files(folder, name)
-    readers = []
-    basic, reader = _whole_table(*files.pop(BASIC.name), BASIC)
-    readers.append(reader)
-    if basic.height != 1:
-        text = f"{BASIC.name} has {basic.height} rows, and one launch has one"
-        raise InvalidError.of("AKF-F161", text, file=reader.name, line=3)
-    facts = basic.row(0, named=True)
-    core_type = CORE_TYPES.get(facts["kind"])
-    if core_type is None:
-        known = ", ".join(CORE_TYPES)
-        text = f"the Op Type {show(facts['kind'])} is none of {known}"
-        raise InvalidError.of("AKF-F161", text, file=reader.name, line=2)
-    if core_type == "MIX":
-        core_type = next((mixed for end, mixed in _MIXED.items() if facts["kernel"].endswith(end)), core_type)
-    counters: dict[str, int] = {}
-    amounts: dict[str, tuple[str, int]] = {}
-    balance: dict[str, Blocks] = {}
-    for table in METRICS:
-        if table not in files:
+    options.expect("ascend")
+    if options.step_kernel is not None:
+        message = "--step-kernel: msprof op runs one kernel by itself, so there are no steps"
+        raise UsageError.of("AKF-F135", message, found=options.step_kernel)
+    launches = _launches(paths, shown)
+    sources = Sources()
+    for launch in launches:
+        for kind, digest in launch.sources:
+            sources.add(0, f"{kind}.csv", digest)
+    capture = {
+        "schema_version": 1,
+        "kind": "Capture",
+        "id": options.id,
+        "title": options.title or f"{TOOL}, {_counted(len(launches), 'launch', 'launches')}",
+        "platform": "ascend",
+        "data_class": options.data_class,
+        "tool": tool(TOOL, ["unknown"], [{}]),
+        "sources": sources.named(),
+        "entries": _entries(launches, callsite_of(options)),
+        "breakdown": [],
+        "checks": _checks(launches),
+        "clocks_mhz": sorted({launch.mhz[0] for launch in launches if launch.mhz[0]}),
+        "clock": _clock([launch.mhz for launch in launches]),
+    }
+    return capture if options.stage is None else capture | {"stage": options.stage}
+
+
+def _launches(paths: Sequence[Path], shown: Shown) -> list[Launch]:
+    complaints = Complaints()
+    found = []
+    for path in paths:
+        if path.is_dir():
+            found += folders(path)
             continue
-        frame, reader = _whole_table(*files[table], _metrics(table))
-        readers.append(reader)
-        for core, rows in _by_core(frame, reader):
-            _measure(core, rows, counters, amounts, balance)
-    return Launch(
-        name,
-        facts["kernel"],
-        core_type,
-        facts["blocks"],
-        facts["duration_ns"],
-        (facts["current_mhz"], facts["rated_mhz"]),
-        counters,
-        amounts,
-        balance,
-        tuple((reader.name, reader.digest) for reader in readers),
+        text, hint = f"{path.name} is one table of a launch", "name the folder that it is in"
+        complaints.add(Problem("AKF-F163", text, str(path), hint=hint))
+    progress = over([file for folder in found for file in sorted(folder.iterdir()) if table_of(file.name)], shown)
+    launches = []
+    for folder in found:
+        with complaints.noted():
+            launches.append(read(folder, str(folder), progress))
+    complaints.refuse()
+    return launches
+
+
+def _checks(launches: list[Launch]) -> list[dict[str, Any]]:
+    times = [
+        (launch.duration_ns, max(blocks.longest_ns for blocks in launch.balance.values()))
+        for launch in launches
+        if launch.balance
+    ]
+    if not times:
+        return []
+    tasks, longest = map(sum, zip(*times, strict=True))
+    holds = all(block <= task + 1 for task, block in times)
+    return [{"name": "blocks-within-task", "rank": 0, "expected_ns": tasks, "found_ns": longest, "holds": holds}]
+
+
+def _entries(launches: list[Launch], find: CallsiteOf) -> list[dict[str, Any]]:
+    alike: dict[tuple[str, str, int | None], list[Launch]] = {}
+    for launch in launches:
+        alike.setdefault((named(launch.kernel), launch.core_type, launch.blocks), []).append(launch)
+    found = []
+    for (kernel, core_type, blocks), own in alike.items():
+        callsite, symbols = find(kernel, None, [], [], None)
+        time = sum(launch.duration_ns for launch in own)
+        found.append(
+            {
+                "rank": 0,
+                "callsite": callsite,
+                "kernel": kernel,
+                "symbols": symbols,
+                "core_type": core_type,
+                **({} if blocks is None else {"blocks": blocks}),
+                "calls": len(own),
+                "time_ns": time,
+                "exposed_ns": time,
+                "longest_ns": max(launch.duration_ns for launch in own),
+                "counters": [
+                    {"name": name, "time_ns": sum(launch.counters[name] for launch in own)}
+                    for name in _shared(launch.counters for launch in own)
+                ],
+                "amounts": [
+                    {"name": name, "unit": own[0].amounts[name][0], "value": sum(one.amounts[name][1] for one in own)}
+                    for name in _shared(launch.amounts for launch in own)
+                ],
+                "balance": [
+                    {"unit": unit, "launches": len(own), **_summed([launch.balance[unit] for launch in own])}
+                    for unit in _shared(launch.balance for launch in own)
+                ],
+            }
+        )
+    return sorted(
+        found, key=lambda entry: (-entry["time_ns"], entry["kernel"], entry["core_type"], entry.get("blocks", 0))
     )
 
 
-def _table(name: str) -> str | None:
-    found = FILE.fullmatch(name)
-    return found["table"] if found and found["table"] in {BASIC.name, *METRICS} else None
+def _order(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return -entry["time_ns"], entry["kernel"], entry["core_type"], entry.get("blocks", 0)
 
 
-def _files(folder: Path, name: str) -> dict[str, tuple[Path, str]]:
-    found: dict[str, tuple[Path, str]] = {}
-    for path in sorted(folder.iterdir()):
-        table = _table(path.name)
-        if table is None:
-            continue
-        shown = f"{name}/{path.name}" if name else path.name
-        if table in found:
-            text = f"the folder holds {table} twice: {found[table][0].name} and {path.name}"
-            raise InvalidError.of("AKF-F163", text, file=shown, hint="give each launch a folder of its own")
-        found[table] = (path, shown)
-    if BASIC.name not in found:
-        text = f"the folder has no {BASIC.name}.csv, which names the kernel"
-        hint = "give the folder that msprof op wrote, as a whole"
-        raise InvalidError.of("AKF-F163", text, file=name or folder.name, hint=hint)
-    return found
+def _shared(tables: Iterable[Mapping[str, object]]) -> list[str]:
+    return sorted(set.intersection(*(set(table) for table in tables)))
 
 
-def _whole_table(path: Path, name: str, table: Table) -> tuple[pl.DataFrame, Reader]:
-    reader = Reader(path, name, table)
-    frames = list(reader)
-    return pl.concat(frames), reader
+def _summed(blocks: list[Blocks]) -> dict[str, int]:
+    return dict(zip(Blocks._fields, map(sum, zip(*blocks, strict=True)), strict=True))
 
 
-def _metrics(table: str) -> Table:
-    def more(name: str) -> Column | None:
-        for measure in MEASURES:
-            found = measure.pattern.fullmatch(name)
-            if found:
-                return Column(f"{measure.unit or 'time'} {found['name']}", (name,), "pipe")
-        return None
-
-    return Table(table, (Column("block", ("block_id",), "whole"), Column("sub_block", ("sub_block_id",))), more)
+def _clock(pairs: list[tuple[int | None, int | None]]) -> str:
+    known = [(current, rated) for current, rated in pairs if current and rated]
+    if len({current for current, _ in known}) > 1 or any(current != rated for current, rated in known):
+        return "changed"
+    return "steady" if len(known) == len(pairs) else "unknown"
 
 
-def _by_core(frame: pl.DataFrame, reader: Reader) -> Iterator[tuple[str | None, list[dict[str, object]]]]:
-    """The rows of each kind of core, in the order of their blocks; None where rows are no blocks."""
-    rows = frame.to_dicts()
-    if all(row["sub_block"] is None for row in rows):
-        yield None, rows
-        return
-    problems = []
-    placed: dict[tuple[int, str, int], dict[str, object]] = {}
-    for row in rows:
-        found = _SUB_BLOCK.fullmatch(row["sub_block"] or "")
-        if found is None or row["block"] is None:
-            text = f"block_id and sub_block_id are {show(row['block'])} and {show(row['sub_block'])}"
-            problems.append(Problem("AKF-F161", text, reader.name, line=row["line"]))
-        elif (place := (row["block"], found[1], int(found[2]))) in placed:
-            text = f"block {row['block']} {row['sub_block']} stands twice"
-            problems.append(Problem("AKF-F161", text, reader.name, line=row["line"]))
-        else:
-            placed[place] = row
-    if problems:
-        raise InvalidError(problems)
-    for kind, core in CORES.items():
-        mine = [row for (_, name, _), row in sorted(placed.items(), key=lambda item: item[0]) if name == kind]
-        if mine:
-            yield core, mine
-
-
-def _measure(
-    core: str | None,
-    rows: list[dict[str, object]],
-    counters: dict[str, int],
-    amounts: dict[str, tuple[str, int]],
-    balance: dict[str, Blocks],
-) -> None:
-    for column in rows[0]:
-        unit, _, name = column.partition(" ")
-        if not name or (core is not None and name.startswith("ai") and not name.startswith(core)):
-            continue
-        values = [value for row in rows if isinstance(value := row[column], int)]
-        if len(values) != len(rows):
-            continue
-        if unit != "time":
-            total = _rounded(sum(values) * (1024 if unit == "bytes" else 1), 1000)
-            amounts[name] = (unit, amounts.get(name, (unit, 0))[1] + total)
-        elif name in CORES.values():
-            if core is not None:
-                balance.setdefault(
-                    name, Blocks(len(values), _rounded(sum(values), len(values)), max(values), values[-1])
-                )
-        else:
-            counters.setdefault(name, _rounded(sum(values), len(values)))
-
-
-def _rounded(total: int, parts: int) -> int:
-    """Divide, half to even."""
-    whole, rest = divmod(total, parts)
-    return whole + (2 * rest > parts or (2 * rest == parts and whole % 2 == 1))
+def _counted(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"

@@ -1,83 +1,112 @@
-"""Traces of torch's own profiler, one for each rank, as device tasks in steps.
+"""From traces of torch's own profiler, one for each rank, to a Capture.
 
 Invariants:
 1. All traces are of one platform. Each is one capture of its rank; a trace that names no rank is of rank 0.
 2. Either all traces mark their steps, or none does: then each is one step, from its first start to its last end.
 3. A device that stands still inside a step does so because of the host up to the launch that ends the gap, as far as
    launches are known (`akf.traffic.gaps`). On the CPU the host's launch of an operator is its start.
-4. A setting that differs between traces is stated for none.
+4. Steps are the profiler's: a marker is refused, because the host's marks say more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from akf.contracts.problems import InvalidError, Problem
+from akf.contracts.problems import Problem, UsageError
 from akf.traffic import kineto
-from akf.traffic.capture import LAUNCHES, WALLS
+from akf.traffic.capture import LAUNCHES, WALLS, Facts, build
 from akf.traffic.events import Trace
 from akf.traffic.gaps import host_gaps
 from akf.traffic.kernels import COLUMNS, WINDOW, Tasks
+from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool, with_completeness
 from akf.traffic.steps import cut, window
+from akf.traffic.watched import over
 
 TOOL = "torch.profiler"
+_SUFFIXES = (".json", ".json.gz")
+_SURE = (".pt.trace.json", ".pt.trace.json.gz")
+_HEAD = 1024 * 1024
+_PACKED = b"\x1f\x8b"
 
 
-@dataclass(frozen=True)
-class Profile:
-    """What a Capture is built from."""
-
-    tasks: Tasks
-    walls: pl.DataFrame
-    platform: str
-    tool: dict[str, Any]
-    sources: list[dict[str, str]]
-    bounds: str
+def may_be_trace(file: Path) -> bool:
+    """Whether a file that somebody named is to be read as a trace."""
+    return file.name.endswith(_SUFFIXES)
 
 
-def gather(traces: Iterable[Trace], say: Callable[[str], object] = lambda _: None) -> Profile:
-    """Read the traces.
+def is_trace(file: Path) -> bool:
+    """Whether a file in a folder is a trace of torch: by its name, or by its beginning."""
+    if file.name.endswith(_SURE):
+        return True
+    if not file.name.endswith(_SUFFIXES) or file.is_symlink() or not file.is_file():
+        return False
+    try:
+        with file.open("rb") as raw:
+            head = raw.read(_HEAD)
+        if head.startswith(_PACKED):
+            head = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(head, _HEAD)
+    except (OSError, zlib.error):
+        return file.name.endswith(".gz")  # no other file here is packed: it is to be refused, not overlooked
+    return head.lstrip().startswith(b"{") and b'"traceEvents"' in head
 
-    Args:
-        traces: The traces, in any order.
-        say: Told the name of each before it is read.
+
+def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done, _all: None) -> dict[str, Any]:
+    """Make a Capture of all traces under these paths.
 
     Raises:
         InvalidError: With the problems of all traces; or they do not belong together.
         StorageError: One cannot be read.
     """
-    tasks, walls, sources = Tasks(), [], []
+    if options.step_kernel is not None:
+        message = "--step-kernel: a trace of torch marks its steps by itself (ProfilerStep#N), or has none"
+        raise UsageError.of("AKF-F135", message, found=options.step_kernel, hint="call profiler.step() once a step")
+    files = list(_files(paths))
+    complaints = Complaints()
+    tasks, sources, walls = Tasks(), Sources(), []
     found: list[tuple[str, kineto.Read]] = []
-    problems: list[Problem] = []
-    for number, trace in enumerate(traces):
-        say(trace.name)
-        try:
+    progress = over(files, shown)
+    for number, file in enumerate(files):
+        with complaints.noted():
+            trace = Trace(file, str(file), progress)
             read = kineto.read(trace)
-        except InvalidError as error:
-            problems += error.problems
-            continue
-        found.append((trace.name, read))
-        sources.append({"name": trace.name, "digest": trace.digest})
-        walls.append(_add(read, number, tasks, trace.name))
-    problems += _together(found)
-    if problems:
-        raise InvalidError(problems)
-    first = found[0][1]
-    settings = set(first.settings).intersection(*(read.settings for _, read in found))
-    listed = [{"name": name, "value": value} for name, value in sorted(settings) if name != "schemaVersion"]
-    schema = dict(settings).get("schemaVersion", "unknown")
-    return Profile(
-        tasks,
-        pl.concat(walls),
-        first.platform,
-        {"name": TOOL, "version": f"schema {schema}", "settings": listed},
-        sources,
-        "window" if first.steps.is_empty() else "profiler",
+            found.append((trace.name, read))
+            sources.add(read.rank or 0, "trace.json", trace.digest)
+            walls.append(_add(read, number, tasks, trace.name))
+    for problem in _together(found):
+        complaints.add(problem)
+    complaints.refuse()
+    platform = found[0][1].platform
+    options.expect(platform)
+    settings = [dict(read.settings) for _, read in found]
+    made_by = tool(TOOL, (f"schema {one.pop('schemaVersion', 'unknown')}" for one in settings), settings)
+    ranks = {read.rank or 0 for _, read in found}
+    facts = Facts(
+        id=options.id,
+        title=options.title or f"{TOOL}, {len(ranks)} rank{'s' if len(ranks) > 1 else ''}",
+        platform=platform,
+        data_class=options.data_class,
+        tool=made_by,
+        sources=sources.named(),
+        bounds="window" if found[0][1].steps.is_empty() else "profiler",
+        stage=options.stage,
     )
+    return with_completeness(build(tasks, pl.concat(walls), facts, callsite_of(options)), options)
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        for inside, below, names in os.walk(path):
+            below.sort()
+            yield from (file for name in sorted(names) if is_trace(file := Path(inside) / name))
 
 
 def _add(read: kineto.Read, number: int, tasks: Tasks, name: str) -> pl.DataFrame:
@@ -98,7 +127,7 @@ def _add(read: kineto.Read, number: int, tasks: Tasks, name: str) -> pl.DataFram
     )
 
 
-def _together(found: list[tuple[str, kineto.Read]]) -> Iterable[Problem]:
+def _together(found: list[tuple[str, kineto.Read]]) -> Iterator[Problem]:
     """What keeps traces apart."""
     told = [
         (name, f"the platform is {read.platform}", f"steps are {'not ' if read.steps.is_empty() else ''}marked")

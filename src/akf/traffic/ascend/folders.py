@@ -23,6 +23,7 @@ from akf.contracts.problems import AkfError, InvalidError, Problem
 MAX_DEPTH = 8
 MAX_SEEN = 100_000
 TORCH_NPU, MSPROF = "torch_npu.profiler", "msprof"
+TRACE = "trace_view.json"
 _TABLE = re.compile(
     r"(kernel_details|op_summary|op_statistic|task_time|step_trace_time|step_trace|api_statistic"
     r"|operator_memory|memory_record)(?:_[A-Za-z0-9_]+)?\.csv"
@@ -41,11 +42,13 @@ class Site(NamedTuple):
         tool: What wrote it.
         tables: Its tables by kind (`kernel_details`, `op_statistic`, ...).
         infos: Files that say how it was recorded, or on which devices.
+        traces: What torch_npu wrote of the same run as events.
     """
 
     tool: str
     tables: dict[str, list[Path]]
     infos: list[Path]
+    traces: list[Path]
 
     @property
     def kernels(self) -> list[Path]:
@@ -88,7 +91,7 @@ def _file(path: Path) -> Site:
         hint = "name its folder, or the kernel_details.csv or op_summary_*.csv beside it"
         raise InvalidError.of("AKF-F127", f"{path.name} says nothing about single kernels", file=str(path), hint=hint)
     kind = kind or "op_summary"
-    return Site(_KERNELS[kind], {kind: [path]}, [])
+    return Site(_KERNELS[kind], {kind: [path]}, [], [])
 
 
 def _none(path: Path, unexported: str | None) -> Problem:
@@ -122,7 +125,8 @@ class _Look:
                 tables.setdefault(kind, []).append(file)
         tool = next((tool for kind, tool in _KERNELS.items() if kind in tables), None)
         if tool is not None:
-            yield Site(tool, tables, self._infos(folder, name, files, tool))
+            traces = [file for file in files if file.name == TRACE and tool == TORCH_NPU]
+            yield Site(tool, tables, self._infos(folder, name, files, tool), traces)
         exported = [inner for inner in folders if inner.name == _EXPORTED]
         if depth == MAX_DEPTH and folders:
             raise _too_much(folder, f"folders lie deeper than {MAX_DEPTH} levels")

@@ -6,7 +6,9 @@ Invariants:
 3. Steps are cut by a marker if one is named; else by the profiler's own numbers, or by msprof's iterations; else the
    profile is one step, from its first start to its last end. A marked step lasts from one run of the marker to the
    next, so the last run begins none.
-4. Tables that nothing is taken from (memory) are looked at all the same: a time that a spreadsheet spoiled in one file
+4. The trace of torch_npu tells when tasks were launched and at which clock; what it says of times is compared with the
+   tables where all tasks lie in steps. Without it, or without a launch, a gap is idle time.
+5. Tables that nothing is taken from (memory) are looked at all the same: a time that a spreadsheet spoiled in one file
    says that none can be trusted.
 """
 
@@ -19,14 +21,18 @@ from typing import Any
 import polars as pl
 
 from akf.contracts.problems import InvalidError, Problem
-from akf.traffic.ascend import columns, settings, statistics
+from akf.traffic import ascend_trace
+from akf.traffic.ascend import columns, launches, settings, statistics
 from akf.traffic.ascend.folders import MSPROF, Site, find
 from akf.traffic.ascend.tasks import Kernels, in_spans, read_symbols, starts_of
-from akf.traffic.capture import WALLS, Facts, build
+from akf.traffic.ascend_trace import Seen
+from akf.traffic.capture import LAUNCHES, WALLS, Facts, build
+from akf.traffic.events import Trace
 from akf.traffic.kernels import WINDOW, Tasks, named
 from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool, with_completeness
 from akf.traffic.reader import Progress
 from akf.traffic.steps import STEPS
+from akf.traffic.watched import over
 
 _LOOKED_AT = {"memory_record": columns.MEMORY_RECORD, "operator_memory": columns.OPERATOR_MEMORY}
 _SPANS = {"rank": pl.Int64, **STEPS}
@@ -47,6 +53,9 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
     tasks = Tasks()
     for profile in profiles:
         profile.read(tasks, complaints)
+    complaints.refuse()
+    for profile in profiles:
+        profile.explain(tasks, complaints)
     complaints.refuse()
     if len(names := sorted({site.tool for site in sites})) > 1:
         raise InvalidError.of("AKF-F133", f"the profiles were made by different tools: {', '.join(names)}")
@@ -74,32 +83,33 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
         bounds=_bounds(profiles),
         stage=options.stage,
         host=[cost for profile in profiles for cost in profile.host],
+        clocks_mhz=[mhz for profile in profiles for _, seen in profile.traces for mhz in seen.clocks_mhz if mhz],
     )
-    walls = pl.concat([pl.DataFrame(schema=WALLS), *(profile.walls for profile in profiles)])
+    walls = pl.concat([pl.DataFrame(schema=WALLS), *(profile.walls for profile in profiles)], how="diagonal")
     capture = build(tasks, walls, facts, callsite_of(options))
     checks = [*capture["checks"], *(found for profile in profiles for found in profile.checks)]
-    if facts.bounds == "profiler":
-        for line in capture["breakdown"]:
-            own = [profile for profile in profiles if line["rank"] in profile.ranks]
-            traces = [profile.steps for profile in own if profile.steps is not None]
-            if len(traces) == len(own):
-                checks += statistics.line_checks(pl.concat(traces), line)
+    for line in capture["breakdown"]:
+        own = [profile for profile in profiles if line["rank"] in profile.ranks]
+        checks += _line_checks(own, line, whole=not tasks.outside)
     capture["checks"] = _summed(checks)
     return with_completeness(capture, options)
 
 
+def _line_checks(profiles: list[_Profile], line: dict[str, Any], *, whole: bool) -> list[dict[str, Any]]:
+    """Whether the lines of a rank are those of its step traces, and of its traces where no task lies outside steps."""
+    found = []
+    steps = [profile.steps for profile in profiles if profile.steps is not None]
+    if len(steps) == len(profiles) and line["bounds"] == "profiler":
+        found += statistics.line_checks(pl.concat(steps), line)
+    if whole and all(profile.traces and len(profile.ranks) == 1 for profile in profiles):
+        found += statistics.trace_checks([seen for profile in profiles for _, seen in profile.traces], line)
+    return found
+
+
 def _progress(sites: list[Site], shown: Shown) -> Progress:
     known = {*_TABLES, *_LOOKED_AT, "task_time", "kernel_details", "op_summary"}
-    files = [path for site in sites for kind, paths in site.tables.items() if kind in known for path in paths]
-    total = sum(path.stat().st_size for path in files if path.is_file())
-    done = 0
-
-    def progress(count: int) -> None:
-        nonlocal done
-        done += count
-        shown(min(done, total), total)
-
-    return progress
+    tables = [path for site in sites for kind, paths in site.tables.items() if kind in known for path in paths]
+    return over([*tables, *(path for site in sites for path in site.traces)], shown)
 
 
 def _bounds(profiles: list[_Profile]) -> str:
@@ -142,6 +152,7 @@ class _Profile:
         self.host: list[dict[str, Any]] = []
         self.digests: list[tuple[str, str]] = []
         self.pseudo = self.named = 0
+        self.traces: list[tuple[str, Seen]] = []
 
     def read(self, tasks: Tasks, complaints: Complaints) -> None:
         """Read all of it, and note every refusal."""
@@ -161,6 +172,23 @@ class _Profile:
                     self.digests.append((f"{kind}.csv", digest))
         with complaints.noted():
             self._kernels(tasks, rank, found)
+        for path in self._site.traces:
+            with complaints.noted():
+                trace = Trace(path, str(path), self._progress)
+                self.traces.append((str(path), ascend_trace.read(trace)))
+                self.digests.append((path.name, trace.digest))
+
+    def explain(self, tasks: Tasks, complaints: Complaints) -> None:
+        """Say for how much of a step the device waited for the host, where traces tell."""
+        if not self.traces or not tasks.keys:
+            return
+        rows = tasks.rows().filter(pl.col("step") // WINDOW == self._window)
+        for file, seen in self.traces:
+            with complaints.noted():
+                launches.belongs(rows, seen, file)
+        told = launches.gaps(rows, [seen for _, seen in self.traces])
+        walls = self.walls.drop("host_gap_ns").join(told, on=["rank", "step"], how="full", coalesce=True)
+        self.walls = walls.select(*WALLS, LAUNCHES)
 
     def _recorded(self) -> int | None:
         if self._site.tool == MSPROF:

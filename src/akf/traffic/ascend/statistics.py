@@ -10,11 +10,13 @@ Invariants:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from akf.traffic.ascend_trace import Seen
 from akf.traffic.kernels import WINDOW, named
 from akf.traffic.reader import Progress, Reader
 from akf.traffic.tables import Table
@@ -79,6 +81,26 @@ def line_checks(steps: pl.DataFrame, line: dict[str, Any]) -> list[dict[str, Any
     return [
         check(f"{name}-against-step-trace", line["rank"], int(steps[f"{name}_ns"].sum()), time, rounding)
         for name, time in own.items()
+    ]
+
+
+def trace_checks(traces: Sequence[Seen], line: dict[str, Any]) -> list[dict[str, Any]]:
+    """Whether the Capture's own lines are those of the trace's overlap layer, whose rows are rounded one by one."""
+    own = {
+        "computing": ("Computing", line["computing_ns"]),
+        "communication": ("Communication(Not Overlapped)", line["communication_ns"] + line["waiting_ns"]),
+    }
+    rounding = sum(trace.overlap_rows for trace in traces)
+    return [
+        check(
+            f"trace-{name}-against-kernels",
+            line["rank"],
+            sum(trace.overlap_ns[layer] for trace in traces),
+            time,
+            rounding,
+        )
+        for name, (layer, time) in own.items()
+        if all(layer in trace.overlap_ns for trace in traces)
     ]
 
 
