@@ -180,7 +180,8 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[str]:
                 raise InvalidError.of("AKF-F310", "the log holds no text", file=os.fspath(path), hint=hint)
             first = False
             if whole:  # what follows in a line that does not fit belongs to a line that was looked at
-                yield _PAINT.sub("", line.decode("utf-8", "replace")).rstrip("\r\n")
+                text = line.decode("utf-8", "replace").rstrip("\r\n")
+                yield _PAINT.sub("", text) if "\x1b" in text else text
             whole = line.endswith(b"\n")
 
 
