@@ -62,3 +62,20 @@ def test_a_refusal_says_all_problems_with_their_lines(tmp_path: Path) -> None:
     assert answer.status == 1
     assert [problem["pointer"] for problem in answer.document["problems"]] == ["/attention_bias", "/hidden_size"]
     assert all(problem["line"] == 1 for problem in answer.document["problems"])
+
+
+PROFILE = FILES.parent / "profiles" / "two-ranks"
+
+
+def test_a_profile_takes_in_the_log_of_its_run(tmp_path: Path) -> None:
+    pytest.importorskip("polars", reason="polars is not installed")
+    out = tmp_path / "capture.json"
+    words: list[str | Path] = ["ingest", "profile", PROFILE, "--arm", "vllm_ascend", "--log", FILES / "vllm_ascend.log"]
+    answer = inside(*words, "--out", out)
+    assert answer.status == 0
+    assert answer.document["health"]["eager_share_ratio"] == 0.05
+    capture = json.loads(out.read_text(encoding="utf-8"))
+    assert capture["health"] == answer.document["health"]
+    assert "framework.log" in [source["name"] for source in capture["sources"]]
+    for without in ([], ["--arm", "llama"]):
+        assert inside("ingest", "profile", PROFILE, *without, "--log", FILES / "vllm_ascend.log").status == 2

@@ -9,7 +9,7 @@ import pytest
 from tests.support.arms import FILES, drafted, sites
 
 from akf.contracts.problems import InvalidError
-from akf.frameworks.health import MAX_LINE_BYTES, MAX_REMARK, MAX_REMARKS, Evidence, read_log, read_logs
+from akf.frameworks.health import MAX_LINE_BYTES, MAX_REMARK, MAX_REMARKS, Evidence, read_log, read_logs, with_health
 
 
 def log(folder: Path, *lines: str, name: str = "service.log") -> Path:
@@ -104,7 +104,21 @@ def test_several_logs_tell_what_one_of_all_lines_would(tmp_path: Path) -> None:
     lines = [ROW.format(13, 16, 3, "FULL", 90), ROW.format(7, 7, 0, "NONE", 1), "Recompiling function f"]
     parts = [log(tmp_path, line, name=f"{name}.log") for name, line in zip("cab", lines, strict=True)]
     whole = log(tmp_path, *lines, name="whole.log")
-    assert read_logs(parts, "vllm_ascend") == read_logs(parts[::-1], "vllm_ascend") == read_log(whole, "vllm_ascend")
+    first, second = read_logs(parts, "vllm_ascend"), read_logs(parts[::-1], "vllm_ascend")
+    assert first[0].health() == second[0].health() == read_log(whole, "vllm_ascend")
+    assert first[1] == second[1]
+    assert [source["name"] for source in first[1]] == ["framework.log", "framework.2.log", "framework.3.log"]
+
+
+def test_a_capture_takes_in_what_the_log_tells(tmp_path: Path) -> None:
+    path = log(tmp_path, "Recompiling function f")
+    capture = {"sources": [{"name": "a", "digest": "sha256:" + "0" * 64}], "health": {"jit_compiles": 2}}
+    found = with_health(capture, [path], "vllm_ascend")
+    assert found["health"] == {"jit_compiles": 2, "recompiles": 1}
+    assert [source["name"] for source in found["sources"]] == ["a", "framework.log"]
+    assert with_health(capture, [], "vllm_ascend") == capture
+    quiet = log(tmp_path, "nothing", name="quiet.log")
+    assert "health" not in with_health({"sources": []}, [quiet], "vllm_ascend")
 
 
 # ---- nobody's business ----

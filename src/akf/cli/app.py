@@ -380,11 +380,19 @@ def ingest_profile(
     step_kernel: Annotated[
         str | None, typer.Option("--step-kernel", metavar="NAME", help="Cut steps where this kernel starts.")
     ] = None,
+    logs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--log", metavar="FILE", help="Log of the framework, with --arm; may be repeated.", readable=False
+        ),
+    ] = None,
 ) -> Result:
     """From a profiler's files to a Capture: where the device's time goes."""
     from akf.cli.commands.ingest_profile import ingest_profile as answer
 
-    return answer(paths, out, workload, arm, name, title, platform, data_class, stage, step_kernel, context.obj.quiet)
+    return answer(
+        paths, out, workload, arm, name, title, platform, data_class, stage, step_kernel, logs or [], context.obj.quiet
+    )  # fmt: skip
 
 
 @ingest_app.command("trace")

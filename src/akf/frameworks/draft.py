@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from akf.contracts.digests import digest, digest_file
+from akf.contracts.digests import digest
 from akf.contracts.loader import Document, parse, read_input
 from akf.contracts.problems import InvalidError, PreconditionError, Problem, UsageError
 from akf.contracts.schemas import validate
@@ -26,7 +26,7 @@ from akf.frameworks import model_config, settings
 from akf.frameworks.arms import ARMS
 from akf.frameworks.arms import arm as arm_data
 from akf.frameworks.callsites import Situation, callsites
-from akf.frameworks.health import Evidence
+from akf.frameworks.health import Evidence, read_logs
 from akf.frameworks.models import model
 from akf.frameworks.revisions import placed
 from akf.frameworks.settings import Setting
@@ -80,9 +80,7 @@ def draft(
         raise UsageError.of("AKF-F300", message, expected=list(ARMS), found=arm_name, hint=hint)
     arm = arm_data(arm_name)
     order = placed(arm, revision)
-    evidence = Evidence(arm_name)
-    for path in sorted(logs, key=lambda path: (path.name, os.fspath(path))):
-        evidence.read(path)
+    evidence, log_sources = read_logs(logs, arm_name)
     model_document = _document(model_path)
     document = None if config_path is None else _document(config_path)
     problems: list[Problem] = []
@@ -112,7 +110,7 @@ def draft(
         "source": {
             "kind": "declared",
             "description": _description(arm, revision, document is not None),
-            "files": [_named(document) for document in read_files] + [_log(path) for path in sorted(logs)],
+            "files": [*map(_named, read_files), *log_sources],
         },
         "stages": _stages(values["max_model_len"], values["max_batch_requests"]),
         "callsites": sites,
@@ -126,10 +124,6 @@ def _document(path: Path) -> Document:
 
 def _named(document: Document) -> dict[str, str]:
     return {"name": printable(Path(document.file).name), "digest": digest(document.source)}
-
-
-def _log(path: Path) -> dict[str, str]:
-    return {"name": printable(path.name), "digest": digest_file(path)}
 
 
 def _effective(setting: Setting, fields: Mapping[str, int]) -> Setting:

@@ -17,9 +17,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from akf.contracts.digests import digest_file
 from akf.contracts.files import open_regular
 from akf.contracts.problems import InvalidError
 from akf.contracts.text import printable
@@ -154,15 +154,31 @@ class Evidence:
 
 def read_log(path: str | os.PathLike[str], arm: str) -> dict[str, Any]:
     """Return the `health` that one log of an arm tells."""
-    return read_logs([path], arm)
+    return read_logs([path], arm)[0].health()
 
 
-def read_logs(paths: Iterable[str | os.PathLike[str]], arm: str) -> dict[str, Any]:
-    """Return the `health` that the logs of an arm tell together; remarks come in the order of the files' names."""
+def read_logs(paths: Iterable[str | os.PathLike[str]], arm: str) -> tuple[Evidence, list[dict[str, str]]]:
+    """Return what the logs of an arm tell together, and their digests as sources of an artifact.
+
+    They are read in the order of their digests, so that neither their names nor the order in which they were named
+    counts for anything.
+    """
     evidence = Evidence(arm)
-    for path in sorted(paths, key=lambda path: (Path(path).name, os.fspath(path))):
+    sources = []
+    for number, (found, path) in enumerate(sorted((digest_file(path), os.fspath(path)) for path in paths)):
         evidence.read(path)
-    return evidence.health()
+        sources.append({"name": "framework.log" if not number else f"framework.{number + 1}.log", "digest": found})
+    return evidence, sources
+
+
+def with_health(capture: Mapping[str, Any], paths: Iterable[str | os.PathLike[str]], arm: str | None) -> dict[str, Any]:
+    """Return a Capture with what the framework's logs tell; without logs it stays as it is."""
+    listed = list(paths)
+    if not listed or arm is None:
+        return dict(capture)
+    evidence, sources = read_logs(listed, arm)
+    told = {**capture.get("health", {}), **evidence.health()}
+    return {**capture, "sources": [*capture["sources"], *sources], **({"health": told} if told else {})}
 
 
 @cache

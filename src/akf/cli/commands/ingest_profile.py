@@ -32,6 +32,7 @@ def ingest_profile(
     data_class: str,
     stage: str | None,
     step_kernel: str | None,
+    logs: Sequence[Path],
     quiet: bool,
 ) -> Result:
     """Make a Capture of a profiler's files; without `out` only say what it would be."""
@@ -40,8 +41,9 @@ def ingest_profile(
     from akf.store.publish import make_folder, publish_file  # noqa: PLC0415
     from akf.traffic import need_polars  # noqa: PLC0415
 
-    _check(out, arm, workload, name, platform, data_class, stage)
+    _check(out, arm, workload, logs, name, platform, data_class, stage)
     need_polars()
+    from akf.frameworks.health import with_health  # noqa: PLC0415
     from akf.traffic.formats import ingest  # noqa: PLC0415
     from akf.traffic.profiles import Options  # noqa: PLC0415
 
@@ -56,7 +58,7 @@ def ingest_profile(
         arm=arm,
     )
     with Progress("reading", quiet=quiet) as shown:
-        capture = ingest(paths, options, shown)
+        capture = with_health(ingest(paths, options, shown), logs, arm)
     data = canonical_bytes(capture)
     if problems := validate(parse_canonical(data, "capture.json"), "Capture"):
         raise DefectError(problems)
@@ -71,6 +73,7 @@ def _check(
     out: Path | None,
     arm: str | None,
     workload: Path | None,
+    logs: Sequence[Path],
     name: str,
     platform: str | None,
     data_class: str,
@@ -87,8 +90,17 @@ def _check(
     ):  # fmt: skip
         if value is not None and value not in known:
             raise _usage(f"{option}: {show(value)} is not one of {', '.join(known)}", value)
-    if arm is not None and workload is None:
+    if logs and arm not in (arms := _arms()):
+        raise _usage(f"--log says what a framework did: name the arm with --arm, one of {', '.join(arms)}", str(arm))
+    if arm is not None and workload is None and not logs:
         raise _usage("--arm says whose callsites of a Workload to take: name it with --workload", arm)
+
+
+def _arms() -> tuple[str, ...]:
+    """The arms whose logs are understood."""
+    from akf.frameworks.arms import ARMS  # noqa: PLC0415 - only with a log
+
+    return ARMS
 
 
 def _usage(message: str, found: str) -> UsageError:
@@ -119,4 +131,5 @@ def _summary(capture: dict[str, Any]) -> dict[str, Any]:
         ],
         "checks": capture["checks"],
         "completeness": capture.get("completeness", []),
+        "health": capture.get("health"),
     }
