@@ -582,3 +582,56 @@ def test_a_diagnostic_build_is_no_build_of_a_run(made: Made) -> None:
 def test_no_gate_stands_on_a_build_without_a_binary(stage: str) -> None:
     other = evidence(edit={"build": lambda value: value.update(stage=stage)})
     assert f"ends at {stage}" in refused(other, "AKF-I402")
+
+
+# The Triage behind the Task
+
+TRIAGE = "triage/triage-decode.json"
+TASK = "tasks/rmsnorm.json"
+
+
+def test_a_triage_that_is_missing(made: Made) -> None:
+    del made.files[TRIAGE]
+    refused(made, "AKF-I205")
+
+
+def test_a_triage_that_another_role_signed(made: Made) -> None:
+    made.put(TRIAGE, made.value(TRIAGE), role="evaluator")
+    refused(made, "AKF-T004", "AKF-T008")
+
+
+def test_a_triage_without_its_line(made: Made) -> None:
+    made.rechain([line for line in made.lines() if line["path"] != TRIAGE])
+    refused(made, "AKF-I210")
+
+
+def test_a_triage_that_comes_after_its_task(made: Made) -> None:
+    lines = made.lines()
+    lines[1], lines[2] = lines[2], lines[1]
+    made.rechain(lines)
+    refused(made, "AKF-I231")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"share_high_ratio": 0.9}, {"ceiling_ratio": 10}, {"coverage_ratio": 0.5}, {"needed_speedup_ratio": None},
+        {"hotspot": "another"}, {"hotspot": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_opportunity_that_the_triage_does_not_give(change: Value) -> None:
+    made = evidence(edit={"opportunity": lambda value: value.update(change)})
+    refused(made, "AKF-F387")
+
+
+def test_an_answer_of_another_type(made: Made) -> None:
+    changed = evidence(edit={"triage": lambda value: value["hotspots"][0].update(answer="pipeline")})
+    refused(changed, "AKF-F387")
+    assert deciding(made.decide())[0] == "promotable"
+
+
+def test_an_opportunity_without_a_triage_among_the_parents(made: Made) -> None:
+    stated = made.value(TASK)["opportunity"]
+    orphaned = evidence(opportunity=False, edit={"task": lambda value: value.update(opportunity=stated)})
+    refused(orphaned, "AKF-I204")

@@ -191,6 +191,15 @@ def _only_other_eps(value: Value) -> None:
         each["attributes"]["eps"] = 1e-5
 
 
+def _domain(value: Value, **bounds: int) -> None:
+    size = {**value["domain"][0], **bounds}
+    value["domain"] = [size]
+    for operand in value["abi"]["operands"]:
+        operand["shape"] = [size if isinstance(each, dict) else each for each in operand["shape"]]
+    for group in ("rows", "cases"):
+        value[group] = [{**each, "symbols": {"T": size["max"]}} for each in value[group]]
+
+
 CONTRADICTIONS: tuple[tuple[str, Edit], ...] = (
     ("/op", lambda value: value.update(op="layer_norm")),
     ("/callsite", lambda value: value.update(callsite="another")),
@@ -202,7 +211,9 @@ CONTRADICTIONS: tuple[tuple[str, Edit], ...] = (
     ("/abi/operands/3", lambda value: value["abi"]["operands"].append(
         {**value["abi"]["operands"][1], "name": "bias"})),
     ("/abi/attributes", _only_other_eps),
-    ("/rows", lambda value: value["rows"].pop()),
+    ("/rows/1/bytes", lambda value: value["rows"][1].update(bytes=1)),
+    ("/rows/0/operations", lambda value: value["rows"][0].update(operations=1)),
+    ("/domain", lambda value: _domain(value, min=9, max=16)),
 )  # fmt: skip
 
 
@@ -211,10 +222,39 @@ def test_what_contradicts_the_workload_is_refused(kernel: Bench, place: str, edi
     runs.change(kernel.task, edit)
     before = runs.tree(kernel.run)
     refused = kernel.filled().refused(4)
-    assert ("AKF-F381" if place == "/rows" else "AKF-F380", place) in {
+    assert ("AKF-F381" if place == "/domain" else "AKF-F380", place) in {
         (problem["code"], problem["pointer"]) for problem in refused.problems
     }
     assert runs.tree(kernel.run) == before
+
+
+def test_a_shape_that_the_task_file_lacks_becomes_a_row_by_its_formula(kernel: Bench) -> None:
+    runs.change(kernel.task, lambda value: value["rows"].pop(1))
+    kernel.filled().accepted()
+    assert kernel.frozen("rmsnorm")["rows"][1] == {
+        "id": "t-4", "symbols": {"T": 4}, "attributes": {"eps": 1e-6}, "weight": 0.3, "bytes": 147456,
+        "operations": 65536,
+    }  # fmt: skip
+
+
+def test_an_operator_without_a_formula_takes_the_task_files_figures(ready: runs.Ready, tmp_path: Path) -> None:
+    def rename(value: Value) -> None:
+        value["op"] = "my_norm"
+
+    def campaign(value: Value) -> None:
+        value["capabilities"][0]["op"] = "my_norm"
+        workload = tmp_path / "traced" / value["workload"]["path"]
+        workload.chmod(0o644)
+        runs.change(workload, lambda found: rename(found["callsites"][0]))
+
+    made = bench(ready, tmp_path, campaign=campaign)
+    runs.change(made.task, rename)
+    runs.change(made.task, lambda value: value["rows"][0].update(bytes=5))
+    made.filled().accepted()
+    assert [row["bytes"] for row in made.frozen("rmsnorm")["rows"]] == [5, 147456, 278528]
+    runs.change(made.task, lambda value: value.update(id="short", rows=value["rows"][:2]))
+    refused = made.filled().refused(4)
+    assert [(problem["code"], problem["expected"]) for problem in refused.problems] == [("AKF-F381", ["T = 8"])]
 
 
 def test_a_narrower_domain_has_its_own_rows_and_coverage(kernel: Bench) -> None:

@@ -296,7 +296,7 @@ class TestSurvey:
         body = answered(captures.capture(captures.kernel(0.2, None), lines=REST))
         assert (body["answer"]["answer"], body["ready"]) == ("kernel", False)
         assert {(each["artifact"], each["pointer"]) for each in body["blockers"]} == {
-            ("Workload", "/completeness"),
+            ("Workload", "/callsites"),
             ("Capture", "/entries"),
         }
 

@@ -3,7 +3,8 @@
 Invariants:
 - A kernel Task takes its semantics (ABI, reference, perturbed kernels, tolerance) from a Task file and its numbers from
   the Triage: opportunity, and rows with the weights of the traffic. Where the two contradict each other it is refused.
-- Bytes and operations of a row are the Task file's: no row is made up.
+- Bytes and operations of a row follow from the callsite's sizes where a formula is known; else they are the Task
+  file's, and a shape without them is refused.
 - Any other Task asks for no kernel; its `problem` is the triage's rule, evidence and lever.
 """
 
@@ -16,12 +17,14 @@ from akf.contracts.ids import is_relative_path
 from akf.contracts.loader import Document
 from akf.contracts.problems import PreconditionError, Problem
 from akf.contracts.rules.finding import at
+from akf.frameworks.costs import cost
 from akf.opportunity import answer, health
 from akf.opportunity.answered import Answered
 
+MOST_ROWS = 16
+"""Rows of a Task; each is measured in every pair."""
 _BUDGET_TOKENS = 0
 _LONGEST_ID = 63
-_MANY = 20
 
 Value = dict[str, Any]
 
@@ -131,26 +134,44 @@ def _size_agrees(mine: Any, theirs: Any) -> bool:
 
 
 def _rows(answered: Answered, template: Document, site: Value) -> tuple[list[Value], list[Problem]]:
-    """The shapes of the traffic inside the Task's domain, weighted; bytes and operations are the Task file's."""
+    """The shapes of the traffic inside the Task's domain, weighted, the `MOST_ROWS` with most weight."""
     inside = by_domain(template.value["domain"])
-    known = {_symbols(row["symbols"]): row for row in template.value["rows"]}
-    rows, missing = [], []
-    for symbols, weight in _weights(answered, site).items():
-        if not inside(dict(symbols)) or not weight > 0:
-            continue
-        row = known.get(symbols)
-        if row is None:
-            missing.append(", ".join(f"{name} = {size}" for name, size in symbols))
-        else:
-            rows.append({**row, "weight": weight})
-    if missing:
-        message = f"the traffic has shapes that the Task file has no row for: {'; '.join(missing[:_MANY])}"
-        hint = "add a row for each, with its bytes and operations; or narrow the domain"
-        return [], [at(template, "/rows", "AKF-F381", message, expected=missing, hint=hint)]
-    if not rows:
+    weights = {key: weight for key, weight in _weights(answered, site).items() if weight > 0 and inside(dict(key))}
+    if not weights:
         message = "no shape of the traffic lies inside the Task's domain"
         return [], [at(template, "/domain", "AKF-F381", message)]
-    return rows, []
+    kept = sorted(weights, key=lambda key: (-weights[key], key))[:MOST_ROWS]
+    known = {_symbols(row["symbols"]): place for place, row in enumerate(template.value["rows"])}
+    rows, problems, missing = [], [], []
+    for key in sorted(kept):
+        place = known.get(key)
+        row = _row(site, dict(key)) if place is None else template.value["rows"][place]
+        least = cost(site, dict(key))
+        figures = {"bytes": least.bytes, "operations": least.operations}
+        if place is None and None in figures.values():
+            missing.append(", ".join(f"{name} = {size}" for name, size in key))
+            continue
+        for name, value in figures.items():
+            if value is not None and row.get(name, value) != value:
+                message = f"{row['id']} has {row[name]} {name}, a call of these sizes takes {value}"
+                more = {"expected": value, "found": row[name]}
+                problems.append(at(template, f"/rows/{place}/{name}", "AKF-F380", message, **more))
+        known_figures = {name: value for name, value in figures.items() if value is not None}
+        rows.append({**row, **known_figures, "weight": weights[key]})
+    if missing:
+        message = f"the traffic has shapes whose bytes and operations are not known: {'; '.join(missing)}"
+        hint = "add a row for each, with its bytes and operations; or narrow the domain"
+        problems.append(at(template, "/rows", "AKF-F381", message, expected=missing, hint=hint))
+    return rows, problems
+
+
+def _row(site: Value, symbols: dict[str, int]) -> Value:
+    """A row that the Task file lacks, without its figures."""
+    return {
+        "id": "-".join(f"{name.lower()}-{size}" for name, size in symbols.items()) or "only",
+        "symbols": symbols,
+        "attributes": {each["name"]: each["value"] for each in site.get("attributes", ())},
+    }
 
 
 def _weights(answered: Answered, site: Value) -> dict[tuple[tuple[str, int], ...], float]:

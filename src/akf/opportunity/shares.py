@@ -112,7 +112,7 @@ def _kernels(what: str, name: str, entries: list[Value], wall: int, walls: list[
     location = signed_rank_location(values, policy.confidence)
     if location is None:
         needed = min_pairs(policy.confidence)
-        note = f"{len(values)} steps give no interval at confidence {policy.confidence}; {needed} do."
+        note = f"An interval at confidence {policy.confidence} needs {needed} steps; there are {len(values)}."
         return spot._replace(note=note)
     interval = {
         "low_ratio": location.low, "high_ratio": location.high, "steps": location.n, "confidence": location.confidence,

@@ -25,8 +25,8 @@ from akf.stats import min_pairs
 
 RULES_VERSION = 1
 MOST_HOTSPOTS = 512
-INGEST = "akf ingest profile FOLDER --out CAPTURE"
-FRAMEWORK = "akf ingest framework ARM --out WORKLOAD"
+INGEST = "akf ingest profile PATH --workload WORKLOAD --arm ARM --out CAPTURE"
+FRAMEWORK = "akf ingest framework --arm ARM --model-config FILE --out WORKLOAD"
 _SHORTEST_NAME = 4  # letters of a name that a line of a log may be matched by
 
 Value = Mapping[str, Any]
@@ -166,14 +166,17 @@ def _blockers(
         yield _blocker("Capture", "/entries", expected, INGEST)
     if completeness["calls"] == "unknown":
         expected = "Calls expected from the model's config, to compare with the calls that were seen."
-        yield _blocker("Workload" if workload is None else "Capture", "/completeness", expected, FRAMEWORK)
+        if workload is None:
+            yield _blocker("Workload", "/callsites", expected, FRAMEWORK)
+        else:
+            yield _blocker("Capture", "/completeness", expected, INGEST)
     kernels = [each for each in hotspots if each["answer"] == "kernel"]
     if capture["platform"] == "ascend" and any(not each["active_bound"]["metrics"] for each in kernels):
         expected = "Counters of the kernels' pipes, for the active bound: profile at Level1 with PipeUtilization."
         yield _blocker("Capture", "/entries", expected, INGEST)
     chosen = next((each for each in hotspots if each["name"] == answer["hotspot"]), None)
     if chosen is not None and chosen["what"] == "kernel" and chosen["answer"] != "no_go":
-        yield _blocker("Capture", "/entries", f"A callsite for the kernel {chosen['name']}.", FRAMEWORK)
+        yield _blocker("Capture", "/entries", f"A callsite for the kernel {chosen['name']}.", INGEST)
 
 
 def _blocker(artifact: str, pointer: str, expected: str, command: str) -> dict[str, str]:

@@ -97,7 +97,9 @@ class TriageBlocker(Value):
     artifact: Literal["Campaign", "Workload", "Capture"] = about("Artifact that leaves it open.", "Capture")
     pointer: Text = about("JSON pointer to what is missing.", "/breakdown/0/steps_ns")
     expected: Text = about("What is expected there.", "At least 6 steps.")
-    command: Text = about("Command that produces it.", "akf ingest profile FOLDER --out CAPTURE")
+    command: Text = about(
+        "Command that produces it.", "akf ingest profile PATH --workload WORKLOAD --arm ARM --out CAPTURE"
+    )
 
 
 class StepInterval(Value):
