@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from unittest import mock
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from akf.contracts.problems import InvalidError
+from akf.traffic import intervals
 from akf.traffic.intervals import COMMUNICATION, COMPUTING, LINES, WAITING, Swept, sweep, waiting
 
 Task = tuple[int, int, int, int, int]
@@ -58,9 +60,10 @@ TASKS = st.lists(
 
 
 @settings(max_examples=60)
-@given(TASKS)
-def test_the_sweep_is_what_every_nanosecond_says(tasks: list[Task]) -> None:
-    assert (lines(tasks), exposed(tasks)) == by_the_nanosecond(tasks)
+@given(TASKS, st.sampled_from([1, 3, 2**18]))
+def test_the_sweep_is_what_every_nanosecond_says(tasks: list[Task], at_once: int) -> None:
+    with mock.patch.object(intervals, "AT_ONCE", at_once):
+        assert (lines(tasks), exposed(tasks)) == by_the_nanosecond(tasks)
 
 
 @settings(max_examples=60)

@@ -85,7 +85,8 @@ class TestKeys:
     def test_instances_are_one_key(self) -> None:
         tasks = gathered(*({"kernel": f"trans_TransData_{n}", "op_type": "TransData", "line": n} for n in range(3)))
         assert [key.kernel for key in tasks.keys] == ["trans_TransData"]
-        assert tasks.rows()["key"].to_list() == [0, 0, 0]
+        assert pl.concat(list(tasks.computing()))["key"].to_list() == [0, 0, 0]
+        assert tasks.figures(0) == (3, 15, 5)
         assert tasks.counters(0) == {"aiv_vec": 9}
 
     @pytest.mark.parametrize(
@@ -101,7 +102,9 @@ class TestKeys:
     def test_a_collective_keeps_the_name_that_ranks_share(self) -> None:
         row = {"kernel": "hcom_allReduce__586_0_1", "op_type": "hcom_allReduce_", "kind": "communication"}
         tasks = gathered(row, row | {"kernel": "hcom_allReduce__586_1_1"}, {})
-        assert sorted(filter(None, tasks.rows()["collective"])) == [
+        collectives = tasks.collectives()
+        assert collectives is not None
+        assert sorted(collectives["collective"]) == [
             "hcom_allReduce__586_0_1",
             "hcom_allReduce__586_1_1",
         ]
@@ -117,6 +120,8 @@ class TestKeys:
         tasks = gathered({})
         tasks.add(pl.DataFrame([TASK | {"start_ns": 20}], TYPES), "rank0/kernels.csv")
         tasks.add(pl.DataFrame([], TYPES), "rank0/kernels.csv")
-        assert sorted(tasks.rows()["start_ns"]) == [10, 20]
+        assert tasks.spans().rows() == [(0, 1, 10, 25)]
+        assert [part["start_ns"].to_list() for part in tasks.computing()] == [[10], [20]]
+        assert list(tasks.computing()) == []
         assert len(tasks.keys) == 1
         assert tasks.counters(0) == {"aiv_vec": 6}

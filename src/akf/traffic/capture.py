@@ -23,7 +23,7 @@ import polars as pl
 
 from akf.contracts.problems import InvalidError, Problem
 from akf.traffic.intervals import COMMUNICATION, COMPUTING, LINES, WAITING, Swept, sweep, waiting
-from akf.traffic.kernels import WINDOW, Key, Tasks
+from akf.traffic.kernels import WINDOW, Figures, Key, Tasks
 from akf.traffic.operands import Operand
 
 MAX_STEPS = 512
@@ -82,10 +82,9 @@ def build(tasks: Tasks, walls: pl.DataFrame, facts: Facts, callsite_of: Callsite
         raise InvalidError.of("AKF-F126", "no task lies in a step", hint="profile whole steps")
     if LAUNCHES not in walls.columns:
         walls = walls.with_columns(pl.lit(None, pl.Int64).alias(LAUNCHES))
-    rows, walls = _in_order_of_time(tasks.rows(), walls)
-    steps = _steps(rows, walls)
-    entries, of_key = _entries(tasks, rows, max(steps["run"]) + 1, callsite_of)
-    swept = sweep(_laid_out(tasks, rows, steps, of_key))
+    steps = _steps(tasks.spans(), walls)
+    entries, of_key = _entries(tasks, max(steps["run"]) + 1, callsite_of)
+    swept = sweep(_laid_out(tasks, steps, of_key))
     breakdown, checks = _breakdown(steps, swept, facts.bounds)
     _expose(entries, steps, swept)
     clocks = sorted(set(facts.clocks_mhz))
@@ -108,16 +107,39 @@ def build(tasks: Tasks, walls: pl.DataFrame, facts: Facts, callsite_of: Callsite
     return found | ({} if facts.stage is None else {"stage": facts.stage})
 
 
-def _in_order_of_time(rows: pl.DataFrame, walls: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Number each rank's captures in the order of time, in both frames."""
-    window = pl.col("step") // WINDOW
-    spans = (
-        rows.group_by("rank", window.alias("window"))
-        .agg(first=pl.col("start_ns").min(), last=(pl.col("start_ns") + pl.col("duration_ns")).max())
-        .sort("rank", "first", "window")
-        .with_columns(place=pl.int_range(pl.len()).over("rank"), before=pl.col("last").shift(1).over("rank"))
+def _steps(spans: pl.DataFrame, walls: pl.DataFrame) -> pl.DataFrame:
+    """All steps: rank, step, step_ns and host_gap_ns, with four numbers.
+
+    `window` is the capture's place among those of its rank, `number` the step's within it; `group` is the place among
+    all steps in the order of rank and time, `run` the place in lists of times.
+    """
+    windows = _windows(spans)
+    count, place = pl.len().over("rank"), pl.int_range(pl.len()).over("rank")
+    following = pl.col("first").shift(-1).over("rank", "window")
+    computed = pl.max_horizontal(pl.col("last"), following) - pl.col("first")
+    return (
+        spans.join(walls, on=["rank", "step"], how="full", coalesce=True)
+        .with_columns(capture=pl.col("step") // WINDOW, number=pl.col("step") % WINDOW)
+        .join(windows, on=["rank", "capture"])
+        .sort("rank", "window", "number")
+        .with_columns(
+            pl.col("step_ns").fill_null(computed),
+            pl.col("host_gap_ns").fill_null(0),
+            group=pl.int_range(pl.len(), dtype=pl.UInt32),
+            run=pl.when(count > MAX_STEPS).then(place * MAX_STEPS // count).otherwise(place),
+        )
     )
-    overlapping = spans.filter(pl.col("first") < pl.col("before"))["rank"].unique().sort()
+
+
+def _windows(spans: pl.DataFrame) -> pl.DataFrame:
+    """The place of each capture among those of its rank: rank, capture, window."""
+    found = (
+        spans.group_by("rank", capture=pl.col("step") // WINDOW)
+        .agg(pl.col("first").min(), pl.col("last").max())
+        .sort("rank", "first", "capture")
+        .with_columns(window=pl.int_range(pl.len()).over("rank"), before=pl.col("last").shift(1).over("rank"))
+    )
+    overlapping = found.filter(pl.col("first") < pl.col("before"))["rank"].unique().sort()
     if len(overlapping):
         raise InvalidError(
             Problem(
@@ -127,71 +149,37 @@ def _in_order_of_time(rows: pl.DataFrame, walls: pl.DataFrame) -> tuple[pl.DataF
             )
             for rank in overlapping
         )
-    place = spans.select("rank", "window", "place")
-
-    def numbered(frame: pl.DataFrame) -> pl.DataFrame:
-        frame = frame.with_columns(window=window).join(place, on=["rank", "window"], how="left")
-        return (
-            frame.with_columns(step=pl.col("place") * WINDOW + pl.col("step") % WINDOW)
-            .drop("window", "place")
-            .drop_nulls("step")
-        )
-
-    return (rows, walls) if spans.height == 1 else (numbered(rows), numbered(walls))
+    return found.select("rank", "capture", "window")
 
 
-def _steps(rows: pl.DataFrame, walls: pl.DataFrame) -> pl.DataFrame:
-    """All steps: rank, step, step_ns, host_gap_ns, group (the number among all), run (the place in lists of times)."""
-    spans = rows.group_by("rank", "step").agg(
-        first=pl.col("start_ns").min(), last=(pl.col("start_ns") + pl.col("duration_ns")).max()
-    )
-    place, count = pl.int_range(pl.len()).over("rank"), pl.len().over("rank")
-    following = pl.col("first").shift(-1).over("rank", pl.col("step") // WINDOW)
-    computed = pl.max_horizontal(pl.col("last"), following) - pl.col("first")
-    return (
-        spans.join(walls, on=["rank", "step"], how="full", coalesce=True)
-        .sort("rank", "step")
-        .with_columns(
-            pl.col("step_ns").fill_null(computed),
-            pl.col("host_gap_ns").fill_null(0),
-            group=pl.int_range(pl.len()),
-            run=pl.when(count > MAX_STEPS).then(place * MAX_STEPS // count).otherwise(place),
-        )
-    )
-
-
-def _entries(
-    tasks: Tasks, rows: pl.DataFrame, runs: int, callsite_of: CallsiteOf
-) -> tuple[dict[int, dict[str, Any]], pl.Series]:
+def _entries(tasks: Tasks, runs: int, callsite_of: CallsiteOf) -> tuple[dict[int, dict[str, Any]], pl.Series]:
     """The entries by number, without exposed time; and the number of each key's entry."""
-    duration = pl.col("duration_ns")
-    sums = rows.group_by("key").agg(pl.col("calls").cast(pl.Int64).sum(), time=duration.sum(), longest=duration.max())
     numbers: dict[Any, int] = {}
     entries: dict[int, dict[str, Any]] = {}
     of_key = [0] * len(tasks.keys)
     limit = MAX_ENTRIES if runs <= MAX_STEPS // 2 else MAX_ENTRIES // 2
     by_time = sorted(
-        ((time, tasks.keys[number], number, calls, longest) for number, calls, time, longest in sums.iter_rows()),
-        key=lambda found: (-found[0], _plain(found[1])),
+        ((tasks.figures(number), key, number) for number, key in enumerate(tasks.keys)),
+        key=lambda found: (-found[0].time_ns, _plain(found[1])),
     )
     kept = len(by_time) if len(by_time) <= limit else limit - len({_kind(key) for key in tasks.keys})
-    for place, (time, key, number, calls, longest) in enumerate(by_time):
+    for place, (figures, key, number) in enumerate(by_time):
         entry = numbers.setdefault(key if place < kept else _kind(key), len(numbers))
         of_key[number] = entry
         if place < kept:
-            entries[entry] = _entry(key, callsite_of) | _figures(calls, time, longest)
+            entries[entry] = _entry(key, callsite_of) | figures._asdict()
             counters = tasks.counters(number).items()
             entries[entry]["counters"] = [{"name": name, "time_ns": spent} for name, spent in counters]
             continue
-        rest = entries.setdefault(entry, _rest(key) | _figures(0, 0, 0) | {"kernels": 0})
+        rest = entries.setdefault(entry, _rest(key) | Figures(0, 0, 0)._asdict() | {"kernels": 0})
         rest["kernels"] += 1
-        rest["calls"] += calls
-        rest["time_ns"] += time
-        rest["longest_ns"] = max(rest["longest_ns"], longest)
+        rest["calls"] += figures.calls
+        rest["time_ns"] += figures.time_ns
+        rest["longest_ns"] = max(rest["longest_ns"], figures.longest_ns)
     for found in entries.values():
         if "kernels" in found:
             found["kernel"] = f"{found.pop('kernels')} further kernels"
-    return entries, pl.Series(of_key, dtype=pl.Int64)
+    return entries, pl.Series(of_key, dtype=pl.UInt32)
 
 
 def _entry(key: Key, callsite_of: CallsiteOf) -> dict[str, Any]:
@@ -231,10 +219,6 @@ def _kind(key: Key) -> tuple[int, str, str]:
     return key.rank, key.core_type, key.kind
 
 
-def _figures(calls: int, time: int, longest: int) -> dict[str, Any]:
-    return {"calls": calls, "time_ns": time, "longest_ns": longest}
-
-
 def _seen(operand: Operand) -> dict[str, Any]:
     shape = None if operand.shape is None else list(operand.shape)
     found: dict[str, Any] = {"shape": shape, "dtype": operand.dtype}
@@ -249,21 +233,36 @@ def _order(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     return entry["rank"], -entry["time_ns"], entry["kernel"], repr(sorted(entry.items(), key=lambda item: item[0]))
 
 
-def _laid_out(tasks: Tasks, rows: pl.DataFrame, steps: pl.DataFrame, of_key: pl.Series) -> pl.DataFrame:
+def _laid_out(tasks: Tasks, steps: pl.DataFrame, of_key: pl.Series) -> pl.DataFrame:
     """The tasks as the sweep wants them; a collective that waits is cut in two."""
-    computing = pl.Series([key.kind == "computing" for key in tasks.keys]).gather(rows["key"])
-    rows = rows.join(steps.select("rank", "step", "group"), on=["rank", "step"], how="left").with_columns(
-        key=of_key.gather(rows["key"])
-    )
-    collectives = waiting(rows.filter(~computing))
+    ranks = pl.Series([key.rank for key in tasks.keys], dtype=pl.Int64)
     wait, start = pl.col("waiting_ns"), pl.col("start_ns")
     end = start + pl.col("duration_ns")
-    return pl.concat(
-        [
-            rows.filter(computing).select("group", "key", "start_ns", kind=pl.lit(COMPUTING), end_ns=end),
-            collectives.select("group", "key", start_ns=start + wait, kind=pl.lit(COMMUNICATION), end_ns=end),
-            collectives.filter(wait > 0).select("group", "key", "start_ns", kind=pl.lit(WAITING), end_ns=start + wait),
-        ]
+
+    def kind(number: int) -> pl.Expr:
+        return pl.lit(number, pl.UInt8).alias("kind")
+
+    parts = []
+    for part in tasks.computing():
+        placed = _placed(part.with_columns(rank=ranks.gather(part["key"])), steps, of_key)
+        parts.append(placed.select("group", "key", kind(COMPUTING), "start_ns", end_ns=end))
+    collectives = tasks.collectives()
+    if collectives is not None:
+        found = waiting(_placed(collectives, steps, of_key))
+        parts.append(found.select("group", "key", kind(COMMUNICATION), start_ns=start + wait, end_ns=end))
+        waits = found.filter(wait > 0)
+        parts.append(waits.select("group", "key", kind(WAITING), "start_ns", end_ns=start + wait))
+    return pl.concat(parts)
+
+
+def _placed(tasks: pl.DataFrame, steps: pl.DataFrame, of_key: pl.Series) -> pl.DataFrame:
+    """The tasks with their `group`, their entry's number as `key`, and `step` as all ranks number it."""
+    shared = pl.col("window") * WINDOW + pl.col("number")
+    places = steps.select("rank", "step", "group", shared=shared)
+    return (
+        tasks.join(places, on=["rank", "step"], how="left")
+        .with_columns(key=of_key.gather(tasks["key"]), step="shared")
+        .drop("shared")
     )
 
 

@@ -12,10 +12,12 @@ Invariants:
 How it is computed. All groups (a rank's step each) are laid end to end on one line. A task that overlaps no other is
 exposed by itself. Of the rest, starts and ends are sorted; running sums of how many tasks run (n), of their keys (s)
 and of the keys' squares (q) tell where one key runs alone: n * q == s * s holds exactly there (Cauchy and Schwarz).
+The line is cut where nothing runs, and its pieces are summed one after the other, so that little is held at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import polars as pl
@@ -23,7 +25,9 @@ import polars as pl
 from akf.contracts.problems import InvalidError
 
 COMPUTING, COMMUNICATION, WAITING = 0, 1, 2
+KINDS = {"computing": COMPUTING, "communication": COMMUNICATION, "waiting": WAITING}
 LINES = ("computing_ns", "communication_ns", "waiting_ns", "overlapped_ns")
+AT_ONCE = 2**18
 _LONGEST = 2**62
 
 
@@ -68,23 +72,12 @@ def sweep(tasks: pl.DataFrame) -> Swept:
     Args:
         tasks: group, key (0 and up), kind (`COMPUTING`, ...), start_ns, end_ns.
     """
-    line = _end_to_end(tasks)
-    before = pl.col("end").cum_max().shift(1)
-    apart = (pl.col("start") >= before).fill_null(value=True)
-    line = line.sort("start").with_columns(apart=apart)
-    alone = pl.col("apart") & pl.col("apart").shift(-1).fill_null(value=True)
-    line = line.with_columns(alone=alone)
-    single = line.filter("alone").select("group", "key", "kind", length=pl.col("end") - pl.col("start"))
-    segments = _segments(line.filter(~pl.col("alone")))
-    alone_there = single.select(
-        "group",
-        "length",
-        computing=pl.col("kind") == COMPUTING,
-        communication=pl.col("kind") == COMMUNICATION,
-        waiting=pl.col("kind") == WAITING,
-        key=pl.when(pl.col("kind") != WAITING).then("key"),
-    )
-    found = pl.concat([alone_there, segments.select(alone_there.columns)])
+    line = _end_to_end(tasks).sort("start")
+    apart = (line["start"] >= line["end"].cum_max().shift(1)).fill_null(value=True)
+    line = line.with_columns(apart=apart)
+    states = ["group", "key", "computing", "communication", "waiting"]
+    sums = pl.concat(_states(line[start:end]) for start, end in _pieces(apart))
+    found = sums.group_by(states).agg(pl.col("length").sum())
     computing, communication, waits = pl.col("computing"), pl.col("communication"), pl.col("waiting")
     masks = (
         computing,
@@ -101,6 +94,27 @@ def sweep(tasks: pl.DataFrame) -> Swept:
         .agg(exposed_ns=pl.col("length").sum())
     )
     return Swept(lines.sort("group"), exposed.sort("group", "key"))
+
+
+def _pieces(apart: pl.Series) -> Iterator[tuple[int, int]]:
+    """Where to cut the line: only before a task that starts after all others have ended."""
+    cuts = apart.arg_true()
+    start = 0
+    while start < len(apart):
+        place = int(cuts.search_sorted(start + AT_ONCE, side="left"))
+        end = int(cuts[place]) if place < len(cuts) else len(apart)
+        yield start, end
+        start = end
+
+
+def _states(line: pl.DataFrame) -> pl.DataFrame:
+    """How long a piece of the line is in which state, and of which key alone: group, key, one flag a kind, length."""
+    alone = pl.col("apart") & pl.col("apart").shift(-1).fill_null(value=True)
+    single = line.filter(alone).group_by("group", "key", "kind").agg(length=(pl.col("end") - pl.col("start")).sum())
+    kinds = {name: pl.col("kind") == kind for name, kind in KINDS.items()}
+    key = pl.when(pl.col("kind") != WAITING).then("key")
+    rest = _segments(line.filter(~alone)).group_by("group", "key", *KINDS).agg(pl.col("length").sum())
+    return pl.concat([single.select("group", key, **kinds, length="length"), rest])
 
 
 def _end_to_end(tasks: pl.DataFrame) -> pl.DataFrame:
@@ -121,14 +135,13 @@ def _end_to_end(tasks: pl.DataFrame) -> pl.DataFrame:
 
 def _segments(tasks: pl.DataFrame) -> pl.DataFrame:
     """What runs between each two neighbouring instants at which a task starts or ends."""
-    kinds = {"computing": COMPUTING, "communication": COMMUNICATION, "waiting": WAITING}
     ends = []
     for instant, sign in (("start", 1), ("end", -1)):
         # All that waits is of one key that is no task's: 1. It never is the only one that runs and counts.
         key = pl.when(pl.col("kind") == WAITING).then(1).otherwise(pl.col("key") + 2).cast(pl.Int128)
         ends.append(
             tasks.select(
-                *((pl.col("kind") == kind).cast(pl.Int64).mul(sign).alias(name) for name, kind in kinds.items()),
+                *((pl.col("kind") == kind).cast(pl.Int64).mul(sign).alias(name) for name, kind in KINDS.items()),
                 at=pl.col(instant),
                 group=pl.col("group").cast(pl.Int64) * sign,
                 n=pl.lit(sign, pl.Int128),
@@ -139,13 +152,13 @@ def _segments(tasks: pl.DataFrame) -> pl.DataFrame:
     running = (
         pl.concat(ends)
         .sort("at")
-        .with_columns(pl.col("group", "n", "s", "q", *kinds).cum_sum(), length=pl.col("at").shift(-1) - pl.col("at"))
+        .with_columns(pl.col("group", "n", "s", "q", *KINDS).cum_sum(), length=pl.col("at").shift(-1) - pl.col("at"))
         .filter((pl.col("n") > 0) & (pl.col("length") > 0))
     )
     only = (pl.col("n") * pl.col("q") == pl.col("s") * pl.col("s")) & (pl.col("s") > pl.col("n"))
     return running.select(
         "length",
-        *(pl.col(name) > 0 for name in kinds),
+        *(pl.col(name) > 0 for name in KINDS),
         group=(pl.col("group") // pl.col("n")).cast(tasks.schema["group"]),
         key=pl.when(only).then(pl.col("s") // pl.col("n") - 2).cast(tasks.schema["key"]),
     )

@@ -6,7 +6,8 @@ Invariants:
    Further columns are counters: nanoseconds that an average block was busy.
 2. Tasks that differ in nothing but time and counters are of one key. What counts instances (a number behind the
    operator's type, or behind a collective's name) is no difference.
-3. What is held of a task is its key, step, start and duration; a collective also keeps the name that all ranks share.
+3. What is held of a task is its key, step, start and duration, until they are handed over; a collective also keeps the
+   name that all ranks share. Whatever is a sum is summed at once.
 4. A counter that some tasks of a key lack is no counter of that key. A task outside all steps counts for nothing.
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import polars as pl
@@ -38,6 +39,7 @@ WINDOW = 2**32
 LINE, CALLS = "line", "calls"
 MAX_KEYS = 2**20
 _LONGEST_NAME = 256
+_SPANS_AT_ONCE = 64
 _INSTANCE = re.compile(r"_{1,2}\d+(?:_\d+)*(?:@\d+)?$", re.ASCII)
 
 
@@ -55,6 +57,14 @@ class Key(NamedTuple):
     outputs: tuple[Operand, ...]
 
 
+class Figures(NamedTuple):
+    """Sums over the tasks of one key."""
+
+    calls: int
+    time_ns: int
+    longest_ns: int
+
+
 class Tasks:
     """Device tasks of all ranks.
 
@@ -66,10 +76,13 @@ class Tasks:
     def __init__(self) -> None:
         self.keys: list[Key] = []
         self.outside = 0
-        self._counted: dict[int, dict[str, int | None]] = {}
+        self._figures: list[Figures] = []
+        self._counted: list[dict[str, int | None] | None] = []
         self._numbers: dict[Key, int] = {}
         self._seen: dict[tuple[object, ...], int] = {}
-        self._parts: list[pl.DataFrame] = []
+        self._spans: list[pl.DataFrame] = []
+        self._computing: list[pl.DataFrame] = []
+        self._collectives: list[pl.DataFrame] = []
 
     def add(self, frame: pl.DataFrame, file: str) -> None:
         """Take the tasks of one frame; `file` is what problems call it.
@@ -83,28 +96,57 @@ class Tasks:
             return
         frame = inside if CALLS in frame.columns else inside.with_columns(pl.lit(1).alias(CALLS))
         counters = [name for name in frame.columns if name not in {*COLUMNS, LINE, CALLS}]
-        shared = pl.when(pl.col("kind") == "communication").then(pl.col("kernel"))
+        duration = pl.col("duration_ns")
         groups = frame.group_by(KEY).agg(
-            pl.col("step", "start_ns", "duration_ns"),
-            pl.col(CALLS).cast(pl.UInt8),
+            pl.col("step", "start_ns"),
+            duration,
             *(pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).sum()).alias(name) for name in counters),
             pl.col(LINE).min() if LINE in frame.columns else pl.lit(None, pl.Int64).alias(LINE),
-            collective=shared.first().cast(pl.String).cast(pl.Categorical),
+            calls=pl.col(CALLS).cast(pl.Int64).sum(),
+            time=duration.sum(),
+            longest=duration.max(),
         )
         numbers = self._number(groups.select(*KEY, LINE).sort(LINE).iter_rows(), file)
-        found = [numbers[row] for row in groups.select(KEY).iter_rows()]
-        for number, *times in zip(found, *(groups[name].to_list() for name in counters), strict=True):
-            self._count(number, dict(zip(counters, times, strict=True)))
-        lists = ("step", "start_ns", "duration_ns", CALLS)
-        held = groups.select(*lists, "collective", key=pl.Series(found, dtype=pl.UInt32))
-        self._parts.append(held.explode(lists, empty_as_null=False, keep_nulls=True))
+        groups = groups.with_columns(
+            key=pl.Series([numbers[row] for row in groups.select(KEY).iter_rows()], dtype=pl.UInt32)
+        )
+        for number, calls, time, longest, *times in groups.select(
+            "key", "calls", "time", "longest", *counters
+        ).iter_rows():
+            self._count(number, Figures(calls, time, longest), dict(zip(counters, times, strict=True)))
+        self._hold(groups, frame)
 
-    def rows(self) -> pl.DataFrame:
-        """All tasks: key, rank, step, start_ns, duration_ns, calls, collective."""
-        if len(self._parts) != 1:
-            self._parts = [pl.concat(self._parts)]
-        ranks = pl.Series([key.rank for key in self.keys], dtype=pl.Int64)
-        return self._parts[0].with_columns(rank=ranks.gather(self._parts[0]["key"]))
+    def _hold(self, groups: pl.DataFrame, frame: pl.DataFrame) -> None:
+        """Keep what cannot be summed."""
+        first, last = pl.col("start_ns").min(), (pl.col("start_ns") + pl.col("duration_ns")).max()
+        self._spans.append(frame.group_by("rank", "step").agg(first=first, last=last))
+        if len(self._spans) > _SPANS_AT_ONCE:
+            self._spans = [self.spans()]
+        lists = ("step", "start_ns", "duration_ns")
+        communicates = pl.col("kind") == "communication"
+        computing = groups.filter(~communicates).select("key", *lists)
+        self._computing.append(computing.explode(lists, empty_as_null=False, keep_nulls=True))
+        collectives = groups.filter(communicates).select("key", "rank", *lists, collective="kernel")
+        if not collectives.is_empty():
+            collectives = collectives.cast({"collective": pl.String}).cast({"collective": pl.Categorical})
+            self._collectives.append(collectives.explode(lists, empty_as_null=False, keep_nulls=True))
+
+    def spans(self) -> pl.DataFrame:
+        """Of each step with a task, `first`, the first start, and `last`, the last end; by rank and step."""
+        return (pl.concat(self._spans).group_by("rank", "step").agg(pl.col("first").min(), pl.col("last").max())).sort(
+            "rank", "step"
+        )
+
+    def computing(self) -> Iterator[pl.DataFrame]:
+        """Hand over the tasks that compute, piece by piece: key, step, start_ns, duration_ns."""
+        self._computing.reverse()
+        while self._computing:
+            yield self._computing.pop()
+
+    def collectives(self) -> pl.DataFrame | None:
+        """Hand over the tasks that communicate, if any: as the others, with `rank` and `collective`."""
+        found, self._collectives = self._collectives, []
+        return pl.concat(found) if found else None
 
     def _number(self, rows: Iterable[tuple[object, ...]], file: str) -> dict[tuple[object, ...], int]:
         problems: list[Problem] = []
@@ -120,6 +162,8 @@ class Tasks:
             number = self._numbers.setdefault(key, len(self.keys))
             if number == len(self.keys):
                 self.keys.append(key)
+                self._figures.append(Figures(0, 0, 0))
+                self._counted.append(None)
             self._seen[row] = number
         if len(self._seen) > MAX_KEYS:
             hint = "profile fewer steps"
@@ -128,19 +172,26 @@ class Tasks:
             raise InvalidError(problems)
         return self._seen
 
-    def _count(self, number: int, times: dict[str, int | None]) -> None:
-        """Add the counters of some tasks of one key; one that is missing now or was missing before stays missing."""
-        held = self._counted.get(number)
-        if held is None:
-            self._counted[number] = dict(times)
+    def _count(self, number: int, more: Figures, times: dict[str, int | None]) -> None:
+        """Add some tasks of one key; a counter that is missing now or was missing before stays missing."""
+        held = self._figures[number]
+        longest = max(held.longest_ns, more.longest_ns)
+        self._figures[number] = Figures(held.calls + more.calls, held.time_ns + more.time_ns, longest)
+        counted = self._counted[number]
+        if counted is None:
+            self._counted[number] = times
             return
-        for name in held.keys() | times.keys():
-            before, now = held.get(name), times.get(name)
-            held[name] = None if before is None or now is None else before + now
+        for name in counted.keys() | times.keys():
+            before, now = counted.get(name), times.get(name)
+            counted[name] = None if before is None or now is None else before + now
+
+    def figures(self, number: int) -> Figures:
+        """The sums of one key."""
+        return self._figures[number]
 
     def counters(self, number: int) -> dict[str, int]:
         """The summed time of one key by counter, in nanoseconds."""
-        return {name: time for name, time in sorted(self._counted[number].items()) if time is not None}
+        return {name: time for name, time in sorted((self._counted[number] or {}).items()) if time is not None}
 
 
 def _key(

@@ -25,7 +25,7 @@ from akf.traffic.tables import Header, Table, read_header
 Progress = Callable[[int], object]
 """Told of the bytes of each piece that was read."""
 
-PIECE = 16 * 1024 * 1024
+PIECE = 4 * 1024 * 1024
 MAX_LISTED = 20
 
 
