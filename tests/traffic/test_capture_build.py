@@ -137,6 +137,12 @@ class TestSteps:
 
 
 class TestBounds:
+    def test_times_that_cannot_be_are_refused(self) -> None:
+        with pytest.raises(InvalidError, match="AKF-F125"):
+            captured(task("a", 0, 10), task("a", 2**60, 10))
+        with pytest.raises(InvalidError, match="AKF-F125"):
+            captured(*[task("a", 0, 2**53 - 1)] * 2)
+
     def test_what_takes_least_time_is_one_entry_that_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(building, "MAX_ENTRIES", 4)
         tasks = [task(f"k{number}", number * 100, 10 + number) for number in range(9)]

@@ -21,6 +21,7 @@ from typing import Any
 
 import polars as pl
 
+from akf.contracts.limits import MAX_SAFE_INTEGER
 from akf.contracts.problems import InvalidError, Problem
 from akf.traffic.intervals import COMMUNICATION, COMPUTING, LINES, WAITING, Swept, sweep, waiting
 from akf.traffic.kernels import WINDOW, Figures, Key, Tasks
@@ -76,13 +77,16 @@ def build(tasks: Tasks, walls: pl.DataFrame, facts: Facts, callsite_of: Callsite
         callsite_of: Finds the callsite of a kernel and the sizes of its symbols.
 
     Raises:
-        InvalidError: No task lies in a step, or two captures of a rank overlap.
+        InvalidError: No task lies in a step, two captures of a rank overlap, or times are impossible.
     """
     if not tasks.keys:
         raise InvalidError.of("AKF-F126", "no task lies in a step", hint="profile whole steps")
     if LAUNCHES not in walls.columns:
         walls = walls.with_columns(pl.lit(None, pl.Int64).alias(LAUNCHES))
     steps = _steps(tasks.spans(), walls)
+    longest = max(tasks.figures(number).time_ns for number in range(len(tasks.keys)))
+    if max(longest, steps["step_ns"].cast(pl.Int128).sum()) > MAX_SAFE_INTEGER:
+        raise InvalidError.of("AKF-F125", "more than a hundred days were captured: some times are damaged")
     entries, of_key = _entries(tasks, max(steps["run"]) + 1, callsite_of)
     swept = sweep(_laid_out(tasks, steps, of_key))
     breakdown, checks = _breakdown(steps, swept, facts.bounds)

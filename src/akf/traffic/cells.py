@@ -19,7 +19,8 @@ from akf.traffic.exact import nanoseconds
 
 CellKind = Literal["text", "whole", "moment", "span", "pipe", "rest"]
 MISSING = ("N/A", "NA", "")
-LARGEST = 2**63 - 1
+LARGEST = 2**62
+"""Of a count; and of a moment, in nanoseconds since 1970: the year 2116."""
 LONGEST_LINE = 1024 * 1024
 LONGEST_SPAN = 2**53 - 1
 """In nanoseconds: a hundred days, and what every JSON reader holds exactly."""

@@ -22,13 +22,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from akf.contracts.problems import InvalidError
-
 COMPUTING, COMMUNICATION, WAITING = 0, 1, 2
 KINDS = {"computing": COMPUTING, "communication": COMMUNICATION, "waiting": WAITING}
 LINES = ("computing_ns", "communication_ns", "waiting_ns", "overlapped_ns")
 AT_ONCE = 2**18
-_LONGEST = 2**62
 
 
 class Swept(NamedTuple):
@@ -70,7 +67,8 @@ def sweep(tasks: pl.DataFrame) -> Swept:
     """Find what runs alone and what each group's time is.
 
     Args:
-        tasks: group, key (0 and up), kind (`COMPUTING`, ...), start_ns, end_ns.
+        tasks: group, key (0 and up), kind (`COMPUTING`, ...), start_ns, end_ns; all groups together last less than
+            2^62 nanoseconds.
     """
     line = _end_to_end(tasks).sort("start")
     apart = (line["start"] >= line["end"].cum_max().shift(1)).fill_null(value=True)
@@ -125,8 +123,6 @@ def _end_to_end(tasks: pl.DataFrame) -> pl.DataFrame:
     for first, last in spans.select("first", "last").iter_rows():
         shifts.append(at - first)
         at += last - first + 1
-    if at > _LONGEST:
-        raise InvalidError.of("AKF-F125", "the captured time is longer than a century: some times are damaged")
     shift = spans.select("group", shift=pl.Series(shifts, dtype=pl.Int64))
     return tasks.join(shift, on="group", how="left").select(
         "group", "key", "kind", start=pl.col("start_ns") + pl.col("shift"), end=pl.col("end_ns") + pl.col("shift")

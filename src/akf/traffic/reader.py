@@ -1,7 +1,8 @@
 """One pass over one table that may be larger than memory.
 
 Invariants:
-1. Held at a time is one piece of the file. The digest is of the very bytes that were parsed.
+1. Held at a time are two pieces of the file: one is parsed while the one before it is used. The digest is of the very
+   bytes that were parsed.
 2. Nothing of a file with a problem counts: the pass ends with an `InvalidError` that holds them all, up to
    `MAX_LISTED`, and no frame is given after the first problem.
 3. A file without rows is refused.
@@ -12,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import polars as pl
 
@@ -59,6 +61,7 @@ class Reader:
         self._progress = progress
         self._piece = piece
         self._problems: list[Problem] = []
+        self._lines = 0
         self.name = name
         self.digest = ""
 
@@ -69,33 +72,46 @@ class Reader:
             InvalidError: With every problem of the file.
             StorageError: It cannot be read.
         """
-        hashed = hashlib.sha256()
-        line = 0
+        self._lines = 0
         rows = 0
-        with ThreadPoolExecutor(1) as beside:
-            for piece in self._pieces():
-                hashing = beside.submit(hashed.update, piece)
-                body = piece
-                if not line:
-                    head, _, body = piece.partition(b"\n")
-                    self._read_header(head)
-                    line = 1
-                if body:
-                    frame = self._frame(body if body.endswith(b"\n") else body + b"\n", line + 1)
-                    line += body.count(b"\n")
-                    if frame is not None:
-                        rows += frame.height
-                        yield frame
-                    elif len(self._problems) > MAX_LISTED or self._problems[-1].code == SPOILED:
-                        break
-                hashing.result()
-                self._progress(len(piece))
-        if not line:
+        hashed = hashlib.sha256()
+        with ThreadPoolExecutor(2) as beside:
+            for body, line, parsing in self._ahead(beside, hashed):
+                frame = self._decided(parsing.result(), body, line)
+                if frame is not None:
+                    rows += frame.height
+                    yield frame
+                elif len(self._problems) > MAX_LISTED or self._problems[-1].code == SPOILED:
+                    break
+                self._progress(len(body))
+        if not self._lines:
             self._problems.append(Problem("AKF-F119", "the file is empty", self.name, hint=_NOTHING))
         elif not rows and not self._problems:
-            self._problems.append(Problem("AKF-F119", "the file has no rows", self.name, line=line, hint=_NOTHING))
+            self._problems.append(Problem("AKF-F119", "the file has no rows", self.name, line=1, hint=_NOTHING))
         self._refuse()
         self.digest = "sha256:" + hashed.hexdigest()
+
+    def _ahead(self, beside: ThreadPoolExecutor, hashed: Any) -> Iterator[tuple[bytes, int, Future[Any]]]:
+        """Pieces of rows with the number of their first line, each while the next one is parsed already."""
+        waiting: tuple[bytes, int, Future[Any]] | None = None
+        for piece in self._pieces():
+            hashing = beside.submit(hashed.update, piece)
+            body = piece
+            if not self._lines:
+                head, _, body = piece.partition(b"\n")
+                self._read_header(head)
+                self._lines = 1
+            if body:
+                body = body if body.endswith(b"\n") else body + b"\n"
+                line = self._lines + 1
+                self._lines += body.count(b"\n")
+                following = body, line, beside.submit(fast, body, line, self.header)
+                if waiting is not None:
+                    yield waiting
+                waiting = following
+            hashing.result()
+        if waiting is not None:
+            yield waiting
 
     def _read_header(self, line: bytes) -> None:
         header, self._problems = read_header(line.removesuffix(b"\r"), self._table, self.name)
@@ -104,8 +120,7 @@ class Reader:
         else:
             self.header = header
 
-    def _frame(self, body: bytes, line: int) -> pl.DataFrame | None:
-        frame = fast(body, line, self.header)
+    def _decided(self, frame: pl.DataFrame | None, body: bytes, line: int) -> pl.DataFrame | None:
         if frame is None:
             most = MAX_LISTED + 1 - len(self._problems)
             frame, problems = slow(body, line, self.header, self.name, most)
