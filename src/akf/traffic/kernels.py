@@ -137,6 +137,13 @@ class Tasks:
             "rank", "step"
         )
 
+    def rows(self) -> pl.DataFrame:
+        """All tasks that were not handed over yet: rank, step, start_ns, duration_ns; a copy of them."""
+        times = ["rank", "step", "start_ns", "duration_ns"]
+        ranks = pl.Series([key.rank for key in self.keys], dtype=pl.Int64)
+        computing = (part.with_columns(rank=ranks.gather(part["key"])) for part in self._computing)
+        return pl.concat([part.select(times) for part in (*computing, *self._collectives)])
+
     def computing(self) -> Iterator[pl.DataFrame]:
         """Hand over the tasks that compute, piece by piece: key, step, start_ns, duration_ns."""
         self._computing.reverse()

@@ -24,7 +24,7 @@ def gaps(rows: pl.DataFrame, traces: Sequence[Seen]) -> pl.DataFrame:
     """Return rank, step, `host_gap_ns` and `launches` for each step.
 
     Args:
-        rows: Tasks of one profile, all in steps: rank, step, start_ns, duration_ns, calls.
+        rows: Tasks of one profile, all in steps: rank, step, start_ns, duration_ns.
         traces: Its traces.
     """
     known = pl.concat(trace.launches for trace in traces).group_by("start_ns").agg(pl.col("launch_ns").min())
@@ -37,7 +37,7 @@ def gaps(rows: pl.DataFrame, traces: Sequence[Seen]) -> pl.DataFrame:
         .with_columns(pl.min_horizontal("end_ns", pl.col("start_ns").shift(-1).over("rank")).alias("end_ns"))
     )
     launched = tasks.filter(pl.col("launch_ns").is_not_null()).group_by("rank", "step")
-    counted = launched.agg(pl.col("calls").cast(pl.Int64).sum().alias(LAUNCHES))
+    counted = launched.agg(pl.len().cast(pl.Int64).alias(LAUNCHES))
     return (
         host_gaps(tasks, steps)
         .join(counted, on=["rank", "step"], how="left", maintain_order="left")
