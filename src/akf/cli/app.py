@@ -501,6 +501,67 @@ def capability_explain(
     return answer(route, soc)
 
 
+@app.command("survey")
+def survey(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILES...", help="Profiles, benchmark results, traces, configs, logs; or folders.", readable=False
+        ),
+    ],
+    target: Annotated[
+        float | None, typer.Option("--target", metavar="RATIO", help="Speed-up of the service that is worth a Task.")
+    ] = None,
+    arm: Annotated[
+        str | None, typer.Option("--arm", metavar="ARM", help="Framework that was profiled, for its callsites.")
+    ] = None,
+    model_config: Annotated[
+        Path | None, typer.Option("--model-config", metavar="FILE", help="The model's config.json.", readable=False)
+    ] = None,
+    framework_config: Annotated[
+        Path | None,
+        typer.Option("--framework-config", metavar="FILE", help="The framework's configuration.", readable=False),
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option("--revision", metavar="REVISION", help="Version or commit of the framework.")
+    ] = None,
+    tp: Annotated[
+        int | None, typer.Option("--tp", metavar="N", help="Tensor parallel size, where no configuration says it.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="The model's name; its config does not hold it.")
+    ] = None,
+    stage: Annotated[
+        str | None, typer.Option("--stage", metavar="STAGE", help="Stage of the service that was profiled.")
+    ] = None,
+    step_kernel: Annotated[
+        str | None, typer.Option("--step-kernel", metavar="NAME", help="Cut steps where this kernel starts.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option("--policy", metavar="NAME=VALUE", help="A value that the answer goes by, instead of the default."),
+    ] = None,
+    data_class: Annotated[
+        str, typer.Option("--data-class", metavar="CLASS", help="public, internal or confidential.")
+    ] = "internal",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="New folder for the artifacts and the answer.", readable=False),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="New file for the answer as a page.", readable=False)
+    ] = None,
+) -> Result:
+    """Say what your profiles, benchmarks and traces are worth a look for, before any Campaign."""
+    from akf.cli.commands.survey import survey as answer
+
+    return answer(
+        paths, target=target, arm=arm, model_config=model_config, framework_config=framework_config, revision=revision,
+        tp=tp, model=model, stage=stage, step_kernel=step_kernel, policy=policy or [], data_class=data_class, out=out,
+        html=html,
+    )  # fmt: skip
+
+
 @app.command("schema")
 def schema(
     kind: Annotated[

@@ -4,6 +4,7 @@ Invariants:
 - Every problem of the document is in every format.
 - No character of a file reaches the terminal unescaped.
 - `--human` cuts no text: long ones go on in the next line. Only fractions and JSON inside a table's cell are shortened.
+- A column of shares has bars beside its numbers, as long as their part of the largest.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLUMNS = 100
 _LONGEST_JSON = 100
 _STEP = "  "
+_SHARES, _BAR, _LONGEST_BAR = "share_ratio", "\N{FULL BLOCK}", 20
 
 
 def render(document: dict[str, Any], name: str) -> str:
@@ -115,10 +117,20 @@ def _table(rows: list[Any], indent: str) -> Iterator[str]:
             yield from _text(indent, _cell(row))
         return
     names = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [[_words(name) for name in names], *([_cell(row.get(name)) for name in names] for row in rows)]
+    shown = {name: _bars(rows) if name == _SHARES else [_cell(row.get(name)) for row in rows] for name in names}
+    cells = [[_words(name) for name in names], *map(list, zip(*shown.values(), strict=True))]
     widths = [max(len(line[index]) for line in cells) for index in range(len(names))]
     for line in cells:
         yield indent + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _bars(rows: list[dict[str, Any]]) -> list[str]:
+    """Shares with their bars."""
+    shares = [row.get(_SHARES) for row in rows]
+    numbers = [share for share in shares if isinstance(share, int | float)]
+    most, wide = max(numbers, default=0) or 1, max(len(_cell(share)) for share in shares)
+    lengths = [round(_LONGEST_BAR * share / most) if isinstance(share, int | float) else 0 for share in shares]
+    return [f"{_cell(share):<{wide}} {_BAR * length}" for share, length in zip(shares, lengths, strict=True)]
 
 
 def _text(head: str, text: str) -> Iterator[str]:

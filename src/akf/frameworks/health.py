@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from akf.contracts.digests import digest_file
@@ -27,6 +28,7 @@ from akf.frameworks.arms import arm as arm_data
 
 MAX_LINE_BYTES = 16 * 1024
 MAX_REMARKS = 32
+MAX_SEARCHED = 20_000
 MAX_REMARK = 300
 _MAX_SIZES = 4096
 _PAINT = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -179,6 +181,13 @@ def with_health(capture: Mapping[str, Any], paths: Iterable[str | os.PathLike[st
     evidence, sources = read_logs(listed, arm)
     told = {**capture.get("health", {}), **evidence.health()}
     return {**capture, "sources": [*capture["sources"], *sources], **({"health": told} if told else {})}
+
+
+def told_by(path: str | os.PathLike[str], arm: str) -> bool:
+    """Whether one of the first `MAX_SEARCHED` lines of a file tells something of this arm."""
+    rules = _rules(arm)
+    lines = islice(_lines(path), MAX_SEARCHED)
+    return any(pattern.search(line) is not None for line in lines for pattern, _ in rules)
 
 
 @cache

@@ -32,6 +32,11 @@ class Setting:
     origin: Origin
 
 
+def known_keys(arm: Mapping[str, Any]) -> frozenset[str]:
+    """Return the fields of a configuration that an arm's settings are read from."""
+    return frozenset(spec["key"].partition(".")[0] for spec in arm.get("setting", ()) if spec.get("key"))
+
+
 def read(
     arm: Mapping[str, Any], document: Document | None, evidence: Mapping[str, Any], problems: list[Problem]
 ) -> dict[str, Setting]:

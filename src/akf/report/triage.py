@@ -16,7 +16,6 @@ from akf.report.model import (
     Bar,
     Block,
     Cell,
-    Command,
     Curve,
     Curves,
     Fact,
@@ -113,10 +112,10 @@ def _answer(triage: Value) -> Iterator[Block]:
 
 
 def _time(triage: Value, capture: Value | None) -> Iterator[Block]:
-    ranks = [] if capture is None else capture.get("breakdown", ())[:MOST_RANKS]
+    ranks = () if capture is None else rank_times(capture)
     if ranks:
         caption = "Left: what the steps of a rank are made of. Right: how long each step was, all ranks on one scale."
-        yield Timeline(caption=caption, ranks=tuple(map(_rank, ranks)))
+        yield Timeline(caption=caption, ranks=ranks)
     yield Table(
         caption="Lines of the step; together they are the wall time. `shared` is what several kernels cover together.",
         columns=("line", "time", "share"),
@@ -126,6 +125,11 @@ def _time(triage: Value, capture: Value | None) -> Iterator[Block]:
         ),
     )
     yield from bars(triage["hotspots"])
+
+
+def rank_times(capture: Value) -> tuple[RankTime, ...]:
+    """How each rank of a Capture spent its steps."""
+    return tuple(map(_rank, capture.get("breakdown", ())[:MOST_RANKS]))
 
 
 def bars(hotspots: Sequence[Value]) -> Iterator[Block]:
@@ -268,8 +272,3 @@ def _quantity(value: float | None, unit: Unit, low: float | None = None, high: f
 def _bound(value: float | None) -> float | None:
     """A bound that can be drawn; what no chart reaches is as good as none."""
     return None if value is None or value > _LARGEST_BOUND else max(value, 1)
-
-
-def next_step(command: str, purpose: str) -> Command:
-    """The command to type next."""
-    return Command(command=command, purpose=purpose)

@@ -21,6 +21,7 @@ from akf.traffic.ascend import folders
 from akf.traffic.profiles import Options, Shown
 
 MAX_SEEN = folders.MAX_SEEN
+_EXPORTED = frozenset({"ASCEND_PROFILER_OUTPUT", "mindstudio_profiler_output"})
 
 
 class Format(NamedTuple):
@@ -61,6 +62,27 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
         raise InvalidError.of("AKF-F164", f"the paths are of different profilers: {told}", hint=hint)
     made: dict[str, Any] = import_module(found[0][1].module).ingest(paths, options, shown)
     return made
+
+
+def of_folder(folder: Path) -> str | None:
+    """The format whose profile a folder is, by its own name and what stands directly in it; None for any other."""
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:
+        return None
+    files = [path for path in inside if path.is_file()]
+    for one in FORMATS[:2]:
+        if any(map(one.knows, files)):
+            return one.name
+    exported = any(path.name in _EXPORTED and path.is_dir() for path in inside)
+    if not exported and not folder.name.endswith("_ascend_pt") and not folder.name.startswith(("PROF_", "OPPROF_")):
+        return None
+    return _format(folder).name
+
+
+def of_file(path: Path) -> str | None:
+    """The format whose file this is; None for any other."""
+    return next((one.name for one in FORMATS if one.knows(path)), None)
 
 
 def _format(path: Path) -> Format:

@@ -6,5 +6,6 @@ and by nothing else.
 
 from akf.traffic.bench.compare import compare
 from akf.traffic.bench.ingest import QUANTILES, Ingested, ingest
+from akf.traffic.bench.sources import tool_of
 
-__all__ = ["QUANTILES", "Ingested", "compare", "ingest"]
+__all__ = ["QUANTILES", "Ingested", "compare", "ingest", "tool_of"]

@@ -59,6 +59,16 @@ def read_all(paths: Iterable[Path], problems: list[Problem]) -> tuple[list[Read]
     return read, ignored
 
 
+def tool_of(path: Path) -> str | None:
+    """Which tool wrote a file, and in which layout; None when it is nobody's.
+
+    Raises:
+        InvalidError: It is malformed, so that nobody can say.
+    """
+    read = _read_one(path, asked=False)
+    return None if read is None else f"{read.tool} {read.layout}"
+
+
 def _expanded(paths: Iterable[Path], problems: list[Problem]) -> list[tuple[Path, bool]]:
     """The files, and whether each was named by itself."""
     found: list[tuple[Path, bool]] = []

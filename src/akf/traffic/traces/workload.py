@@ -128,6 +128,12 @@ def make(value: dict[str, Any], trace: Trace, options: Options, file: str) -> Ma
     return Made(value, data, request_list)
 
 
+def summed(trace: Trace) -> dict[str, Any]:
+    """The figures of a trace by itself, where no Workload cuts it into stages."""
+    requests = trace.requests.numbered()
+    return _traffic(trace, requests, 0, requests.times[-1] - requests.times[0])
+
+
 def _source(draft: dict[str, Any], trace: Trace, options: Options) -> dict[str, Any]:
     layout = trace.layout
     total = len(trace.requests)

@@ -1,0 +1,168 @@
+"""`survey`: what a new user's files say, before any Campaign exists."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, get_args
+
+from akf.cli.result import Result
+from akf.contracts.problems import ConflictError, UsageError
+from akf.contracts.text import did_you_mean, show
+
+_CLASSES = ("public", "internal", "confidential")
+
+
+def survey(
+    paths: Sequence[Path],
+    *,
+    target: float | None,
+    arm: str | None,
+    model_config: Path | None,
+    framework_config: Path | None,
+    revision: str | None,
+    tp: int | None,
+    model: str | None,
+    stage: str | None,
+    step_kernel: str | None,
+    policy: Sequence[str],
+    data_class: str,
+    out: Path | None,
+    html: Path | None,
+) -> Result:
+    """Recognise, ingest and triage; publish what was asked for, or nothing."""
+    from akf.contracts.models.triage import StageName  # noqa: PLC0415
+    from akf.traffic import need_polars  # noqa: PLC0415
+
+    _one_of("--stage", stage, get_args(StageName))
+    _one_of("--data-class", data_class, _CLASSES)
+    values = _values(policy, target)
+    _free(out, html)
+    need_polars()
+    from akf.opportunity.survey.answer import answer  # noqa: PLC0415
+    from akf.opportunity.survey.gather import Asked, gather  # noqa: PLC0415
+    from akf.opportunity.survey.kinds import KINDS  # noqa: PLC0415
+    from akf.opportunity.survey.paths import walk  # noqa: PLC0415
+
+    named = {"model": model_config, "framework": framework_config}
+    walked = walk(paths, KINDS, {kind: path for kind, path in named.items() if path is not None})
+    asked = Asked(arm, revision, tp, model, stage, step_kernel, values, data_class)
+    gathered = gather(walked.found, asked)
+    options = {
+        "--target": target, "--arm": arm, "--model-config": model_config, "--framework-config": framework_config,
+        "--revision": revision, "--tp": tp, "--model": model, "--stage": stage, "--step-kernel": step_kernel,
+    }  # fmt: skip
+    surveyed = answer(walked, gathered, asked, _words(paths, options, policy))
+    document = {**surveyed.document, "out": None if out is None else str(out)}
+    document["html"] = None if html is None else str(html)
+    if out is not None or html is not None:
+        _publish(out, html, surveyed, gathered)
+    return Result(document, 0 if surveyed.refused is None else surveyed.refused.exit_code)
+
+
+def _values(policy: Sequence[str], target: float | None) -> dict[str, float]:
+    """The policy's values that were given by hand."""
+    from akf.opportunity.policy import DEFAULTS  # noqa: PLC0415
+
+    found: dict[str, float] = {}
+    for word in policy:
+        name, sign, text = word.partition("=")
+        if name not in DEFAULTS or not sign:
+            near = did_you_mean(name, DEFAULTS)
+            hint = f"did you mean {near}?" if near else f"one of {', '.join(DEFAULTS)}"
+            raise UsageError.of(
+                "AKF-F406", f"--policy: {show(word)} is no NAME=VALUE of the policy", found=word, hint=hint
+            )
+        whole = isinstance(DEFAULTS[name], int)
+        try:
+            value: float = int(text) if whole else float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value < 0:
+            what = "a whole number of at least 0" if whole else "a number of at least 0"
+            message = f"--policy: {name} is {show(text)}, not {what}"
+            raise UsageError.of("AKF-F406", message, expected=what, found=text)
+        found[name] = value
+    if target is not None:
+        found["target_ratio"] = target
+    if not 1 <= found.get("target_ratio", 1) < math.inf:
+        stated = found["target_ratio"]
+        message = f"a target of {stated} is no speed-up; 1.05 is 5 % more"
+        raise UsageError.of("AKF-F406", message, expected="a finite ratio of at least 1", found=str(stated))
+    if not 0.5 < found.get("confidence", 0.95) < 1:  # noqa: PLR2004 - what a Campaign takes, too
+        message = f"a confidence of {found['confidence']} is none"
+        raise UsageError.of(
+            "AKF-F406", message, expected="more than 0.5 and less than 1", found=str(found["confidence"])
+        )
+    return found
+
+
+def _one_of(option: str, value: str | None, known: Sequence[str]) -> None:
+    if value is not None and value not in known:
+        near = did_you_mean(value, known)
+        hint = f"did you mean {near}?" if near else None
+        message = f"{option}: {show(value)} is not one of {', '.join(known)}"
+        raise UsageError.of("AKF-F406", message, expected=list(known), found=value, hint=hint)
+
+
+def _free(*targets: Path | None) -> None:
+    """Refuse before anything is read what would be refused at the end."""
+    for path in targets:
+        if path is not None and os.path.lexists(path):
+            hint = "published files are never replaced: name a new one"
+            raise ConflictError.of("AKF-C101", f"{path} exists already; nothing was changed", file=str(path), hint=hint)
+    named = [os.path.abspath(path) for path in targets if path is not None]  # noqa: PTH100 - links are not followed
+    if len(set(named)) != len(named):
+        raise UsageError.of("AKF-F406", "--out and --html name the same place", found=named[0])
+
+
+def _words(paths: Sequence[Path], options: Mapping[str, object], policy: Sequence[str]) -> list[str]:
+    """The command line once more, to be typed again with more to it."""
+    words = [str(path) for path in paths]
+    for name, value in options.items():
+        words += [] if value is None else [name, str(value)]
+    for word in policy:
+        words += ["--policy", word]
+    return [shlex.quote(word) for word in words]
+
+
+def _publish(out: Path | None, html: Path | None, surveyed: Any, gathered: Any) -> None:
+    """The folder and the page: both, or none."""
+    from akf.contracts.canonical import canonical_bytes  # noqa: PLC0415
+    from akf.opportunity.survey.gather import artifacts  # noqa: PLC0415
+    from akf.report.model import to_json  # noqa: PLC0415
+    from akf.report.page import render  # noqa: PLC0415
+    from akf.report.survey import report_of  # noqa: PLC0415
+    from akf.store.publish import StagedFolder, make_folder, publish_file  # noqa: PLC0415
+
+    document = named_without_folders(surveyed.document)
+    report = report_of(document, surveyed.triage, gathered.captures[0] if gathered.captures else None)
+    for path in (out, html):
+        if path is not None:
+            make_folder(path.absolute().parent)
+    with ExitStack() as stack:
+        if out is not None:
+            stage = stack.enter_context(StagedFolder(out))
+            for name, data in artifacts(gathered).items():
+                stage.write(name, data, mode=0o644)
+            stage.write("survey.json", canonical_bytes(document), mode=0o644)
+            stage.write("report.json", to_json(report), mode=0o644)
+        if html is not None:
+            publish_file(html, render(report), mode=0o644)
+            stack.push(lambda kind, *_: html.unlink() if kind is not None else None)
+
+
+def named_without_folders(document: dict[str, Any]) -> dict[str, Any]:
+    """The document as it may be kept: files by their names, not by where they lay; no command that names them."""
+    names = [{**each, "path": Path(each["path"]).name} for each in document["recognised"]]
+    problems = [
+        {**each, "file": Path(each["file"]).name if each["file"] is not None else None} for each in document["problems"]
+    ]
+    kept = {**document, "recognised": names, "problems": problems}
+    if document["next"]["command"].startswith("akf survey "):
+        del kept["next"]
+    return kept
