@@ -290,6 +290,11 @@ class TestSteps:
         assert both["share_ratio"] == alone["share_ratio"]
         assert both["interval"] == alone["interval"]
 
+    def test_a_kernel_that_is_named_like_a_callsite_has_a_name_of_its_own(self) -> None:
+        alike = captures.kernel(0.05, None, name="add-rms-norm")
+        body = answered(captures.capture(captures.kernel(0.2), alike, lines=REST), captures.workload())
+        assert [each["name"] for each in body["hotspots"]] == ["add-rms-norm", "add-rms-norm (no callsite)", "idle"]
+
 
 class TestSurvey:
     def test_without_a_workload_the_answer_says_what_is_missing(self) -> None:

@@ -7,6 +7,7 @@ Invariants:
 - The estimate is Hodges-Lehmann over steps with its exact signed-rank interval; neighbouring steps are pooled to at
   most 128 groups. Without an interval the estimate is the ratio of totals, which always stands beside it.
 - A collective is no hotspot: communication and waiting for a slower rank are lines.
+- No two hotspots have one name.
 """
 
 from __future__ import annotations
@@ -70,6 +71,11 @@ def spots(capture: Value, policy: Policy) -> list[Spot]:
     _, wall = steps_of(capture)
     walls = _walls(capture)
     found = [_kernels(what, name, entries, wall, walls, policy) for (what, name), entries in grouped.items()]
+    taken = {spot.name for spot in found if spot.what == "callsite"} | {*LINES}
+    found = [
+        spot._replace(name=f"{spot.name} (no callsite)") if spot.what == "kernel" and spot.name in taken else spot
+        for spot in found
+    ]
     for line in lines_of(capture):
         if line["name"] in LINES and line["time_ns"]:
             share, time = line["share_ratio"], line["time_ns"]
