@@ -98,7 +98,7 @@ class TestLaunchSpec:
         [
             ({"gird": []}, "/gird", ['"gird"', "did you mean grid?"]),
             ({"a/b~": 1}, "/a~1b~0", ['"a/b~"', "its fields are"]),
-            ({"abi": "cubin"}, "/abi", ["/abi: must be one of c"]),
+            ({"abi": "pascal"}, "/abi", ["/abi: must be one of ascend, c, cubin"]),
             ({"args": []}, "/args", ["1 to 64"]),
         ],
     )

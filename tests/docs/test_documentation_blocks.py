@@ -34,6 +34,8 @@ BY_CI = {
     "akf demo": "-m akf demo",
     "akf fill suites/host-demo/arms/host_reference.json --host --out ready": "-m akf demo",
     "akf evaluate $RUN rmsnorm-fused --gate operator": "-m akf demo",
+    "akf build examples/kernels/triton_ascend/softmax --route triton_ascend --soc ascend910b4 "
+    "--option constexpr.BLOCK=1024 --out softmax": "akf build examples/kernels/triton_ascend/softmax",
 }
 """Commands that only `.ci/run` runs, because they install or measure, and the step of it that does."""
 

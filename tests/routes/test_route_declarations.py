@@ -20,7 +20,7 @@ from akf.routes.route import Declared, route, routes
 from akf.routes.sandbox import WRITTEN
 
 EVERY = get_args(Names)
-ROOTS = ("work", "env", "toolkit")
+ROOTS = ("work", "env", "packages", "toolkit", "headers")
 
 
 def text_of(name: str) -> str:
@@ -118,6 +118,7 @@ def test_a_declaration_that_names_an_unknown_tool_is_a_defect(tmp_path: Path, mo
     folder.mkdir()
     (folder / "route.toml").write_text(text_of("host_cpp").replace('needs = ["g++"]', 'needs = ["gxx"]'))
     monkeypatch.setattr(declarations, "FOLDER", tmp_path)
+    declarations.declaration.cache_clear()
     with pytest.raises(Exception, match=r"AKF-X401 .*gxx"):
         declarations.declaration("mine")
 

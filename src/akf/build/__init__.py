@@ -1,5 +1,6 @@
 """The Trusted Builder: source to binary, bound to tools, commands and outputs."""
 
 from akf.build.builder import build
+from akf.build.diagnostic import build_diagnostic
 
-__all__ = ["build"]
+__all__ = ["build", "build_diagnostic"]

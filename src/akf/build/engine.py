@@ -23,7 +23,7 @@ from akf.contracts.problems import BlockedError
 from akf.contracts.text import printable
 from akf.routes import outcomes
 from akf.routes.outcomes import Outcome
-from akf.routes.route import Job, Plan, Route, SourceRefused, Step, error_lines
+from akf.routes.route import Job, Plan, Route, SourceRefused, Step
 from akf.routes.sandbox import WRITTEN, Sandbox, layout
 from akf.routes.tools import Found, Place, ToolMissing, missing
 from akf.store.untrusted import TreeFile
@@ -186,7 +186,7 @@ class _Build:
             return Outcome(outcomes.REJECTED, f"error: {step.tool} ran code that changed {changed} of an earlier step")
         outcome = self._tools.route.classify(step, ended, frozenset(self._files))
         if outcome is not None and outcome.failed:
-            self._errors = tuple(error_lines(ended.text)) if ended.status else (outcome.message,)
+            self._errors = tuple(self._tools.route.errors(ended.text)) if ended.status else (outcome.message,)
         return None if step.normalises else outcome
 
     def _take(self, step: Step) -> str | None:
@@ -223,11 +223,16 @@ def _read(path: Path) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_size > MAX_OUTPUT_BYTES:
             return None
-        return stream.read(MAX_OUTPUT_BYTES)
+        parts = []
+        while part := os.read(descriptor, 1 << 20):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
 
 
 def _remove(path: Path) -> None:

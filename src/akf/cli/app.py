@@ -42,6 +42,8 @@ keys_app = typer.Typer(help="Keys of the four roles.", rich_markup_mode=None)
 app.add_typer(keys_app, name="keys")
 capability_app = typer.Typer(help="Routes from source to binary, and what they may claim.", rich_markup_mode=None)
 app.add_typer(capability_app, name="capability")
+toolchain_app = typer.Typer(help="Toolchains of this machine.", rich_markup_mode=None)
+app.add_typer(toolchain_app, name="toolchain")
 ingest_app = typer.Typer(help="From files of other tools to Workload and Capture.", rich_markup_mode=None)
 app.add_typer(ingest_app, name="ingest")
 
@@ -239,11 +241,32 @@ def intake(run: RunArgument, keys: KeysOption = None) -> Result:
 
 
 @app.command("build")
-def build(run: RunArgument, candidate: CandidateArgument, keys: KeysOption = None) -> Result:
-    """Build a Candidate by its route."""
-    from akf.cli.commands.run import build as answer
+def build(
+    place: Annotated[
+        Path, typer.Argument(metavar="RUN|SOURCE", help="Run folder; with --route a source.", readable=False)
+    ],
+    candidate: Annotated[
+        str | None, typer.Argument(metavar="[CANDIDATE]", help="Id of a submitted candidate of the run.")
+    ] = None,
+    route: Annotated[
+        str | None, typer.Option("--route", metavar="ROUTE", help="Build a source outside a run, by this route.")
+    ] = None,
+    soc: Annotated[str | None, typer.Option("--soc", metavar="SOC", help="SoC to compile for, with --route.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FOLDER", help="New folder, with --route.", readable=False)
+    ] = None,
+    toolchains: Annotated[
+        list[str] | None, typer.Option("--toolchain", metavar="ID", help="Registered toolchain, with --route.")
+    ] = None,
+    options: Annotated[
+        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="Option of the route, with --route.")
+    ] = None,
+    keys: KeysOption = None,
+) -> Result:
+    """Build a Candidate by its route, or a source outside a run."""
+    from akf.cli.commands.build import build as answer
 
-    return answer(run, candidate, keys)
+    return answer(place, candidate, route, soc, out, toolchains or [], options or [], keys)
 
 
 @app.command("evaluate")
@@ -560,6 +583,45 @@ def survey(
         tp=tp, model=model, stage=stage, step_kernel=step_kernel, policy=policy or [], data_class=data_class, out=out,
         html=html,
     )  # fmt: skip
+
+
+@toolchain_app.command("add")
+def toolchain_add(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="FOLDER", help="An installed CANN, or an environment with bin/python.", readable=False),
+    ] = None,
+    packages: Annotated[
+        str | None, typer.Option("--packages", metavar="ROUTE", help="Make the environment of this route.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--id", metavar="ID", help="Name of the toolchain.")] = None,
+    wheels: Annotated[
+        Path | None,
+        typer.Option("--wheels", metavar="FOLDER", help="Wheels to use instead of the network.", readable=False),
+    ] = None,
+) -> Result:
+    """Register an installed toolchain, or make one of packages that are pinned by hash."""
+    from akf.cli.commands.toolchain import add as answer
+
+    return answer(folder, packages, name, wheels)
+
+
+@toolchain_app.command("list")
+def toolchain_list() -> Result:
+    """List the registered toolchains, and how far each route gets with them."""
+    from akf.cli.commands.toolchain import list_all as answer
+
+    return answer()
+
+
+@toolchain_app.command("check")
+def toolchain_check(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Toolchains; all by default.")] = None,
+) -> Result:
+    """Read toolchains again, and say field by field what is not as registered."""
+    from akf.cli.commands.toolchain import check as answer
+
+    return answer(names or [])
 
 
 @app.command("schema")

@@ -87,7 +87,7 @@ class Surroundings(Value):
     """The whole environment of the tools."""
 
     variables: dict[str, str]
-    """Set for every build. `{work}`, `{env}`, `{toolkit}` stand for folders."""
+    """Set for every build. `{work}`, `{env}`, `{packages}`, `{toolkit}`, `{headers}` stand for folders."""
     code: tuple[Name, ...] = ()
     """Variables that change what is generated: never inherited, set only by the plan."""
     caches: tuple[Name, ...] = ()

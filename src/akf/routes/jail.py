@@ -3,6 +3,7 @@
 Invariants:
 - Sources are untrusted text: `#include`, `.incbin` and `#embed` can name any path, so the paths are taken away.
 - The jail is a user, mount, PID and network namespace with a root of its own, made by util-linux's own programs.
+- The first process inside is a shell that waits: a program that is process 1 itself would be deaf to signals.
 - Whether it works here is found once with a harmless command, never with a candidate's sources; without it the
   level is `none`, and the Build says so.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -38,8 +39,10 @@ while [ "$count" -gt 0 ]; do
     count=$((count - 1))
     shift 3
 done
-exec "$enter" "$root" /bin/sh -c 'cd "$1" && shift && exec "$@"' sh "$work" "$@"
+exec "$enter" "$root" /bin/sh -c 'cd "$1" && shift && "$@"; status=$?; exit "$status"' sh "$work" "$@"
 """
+TOOLS_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where the jail's own programs are; what runs inside has the environment that it is given and no other."""
 _UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--net", "--ipc", "--fork", "--kill-child")
 
 
@@ -51,7 +54,9 @@ class Mount(NamedTuple):
     writable: bool = False
 
 
-def jailed(command: Sequence[str], work: str, mounts: Sequence[Mount], root: Path) -> list[str]:
+def jailed(
+    command: Sequence[str], work: str, mounts: Sequence[Mount], root: Path, variables: Mapping[str, str]
+) -> list[str]:
     """The command line that runs `command` in a jail.
 
     Args:
@@ -59,12 +64,15 @@ def jailed(command: Sequence[str], work: str, mounts: Sequence[Mount], root: Pat
         work: its working folder, as it is named there.
         mounts: what is shown beside the system's own files, in this order.
         root: an empty folder, the jail's root.
+        variables: the whole environment inside; outside, `TOOLS_PATH` is the jail's own.
     """
     system = [Mount(path, path) for path in (*SYSTEM, "/dev/null") if Path(path).exists()]
-    enter = shutil.which("chroot", path="/usr/sbin:/sbin:/usr/bin:/bin") or "chroot"
+    enter = shutil.which("chroot", path=TOOLS_PATH) or "chroot"
+    unshare = shutil.which(_UNSHARE[0], path=TOOLS_PATH) or _UNSHARE[0]
+    inside = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items()), *command]
     shown = [word for mount in (*system, *mounts) for word in (_mode(mount), mount.source, mount.target)]
     places = [enter, str(root), work, str(len(shown) // 3)]
-    return [*_UNSHARE, "/bin/sh", "-c", _SCRIPT, "jail", *places, *shown, *command]
+    return [unshare, *_UNSHARE[1:], "/bin/sh", "-c", _SCRIPT, "jail", *places, *shown, *inside]
 
 
 def _mode(mount: Mount) -> str:
@@ -76,7 +84,7 @@ def _mode(mount: Mount) -> str:
 @cache
 def works() -> bool:
     """Whether a jail can be made on this machine."""
-    if shutil.which("unshare") is None:
+    if shutil.which("unshare", path=TOOLS_PATH) is None:
         return False
     with tempfile.TemporaryDirectory(prefix="akf-jail-") as scratch:
         writes, root = Path(scratch, "writes"), Path(scratch, "root")
@@ -85,9 +93,10 @@ def works() -> bool:
         probe = ["/bin/sh", "-c", 'test ! -e "$1" && : >/probe/seen', "probe", __file__]
         try:
             result = subprocess.run(
-                jailed(probe, "/probe", [Mount(str(writes), "/probe", writable=True)], root),
+                jailed(probe, "/probe", [Mount(str(writes), "/probe", writable=True)], root, {}),
                 capture_output=True,
                 check=False,
+                env={"PATH": TOOLS_PATH},
                 timeout=_PROBE_S,
                 stdin=subprocess.DEVNULL,
             )

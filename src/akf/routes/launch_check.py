@@ -14,6 +14,7 @@ from typing import Any
 from akf.contracts.canonical import canonical_bytes
 from akf.contracts.loader import parse
 from akf.contracts.problems import InvalidError, PreconditionError
+from akf.routes.declaration import declaration
 from akf.routes.launch_spec import LaunchSpec, LaunchSpecError, check_against, parse_spec
 from akf.store.untrusted import TreeFile
 
@@ -37,6 +38,10 @@ def checked_launch(
         PreconditionError: the Task has no wrong kernel for this route.
     """
     spec, value = _launch(files, path, task, shown)
+    made = declaration(route).abi
+    if spec.abi != made:
+        message = f"launch spec: route {route} makes an object of the abi {made}, not {spec.abi}"
+        raise InvalidError.of("AKF-M043", message, file=shown, pointer="/abi", expected=made, found=spec.abi)
     _, wanted = _launch(perturbed(task, route), TWIN, task, "the Task's perturbed kernel")
     differing = sorted(name for name in wanted.keys() | value.keys() if wanted.get(name) != value.get(name))
     if differing:

@@ -29,6 +29,7 @@ ITEM_BYTES = {
 }
 SCALAR_DTYPES = frozenset({"int32", "int64", "float32", "float64"})
 ACCESS = frozenset({"in", "out", "inout"})
+ABIS = ("c", "cubin", "ascend")
 MAX_ARGS = 64
 MAX_RANK = 8
 MAX_SYMBOL_LENGTH = 128
@@ -164,7 +165,7 @@ def parse_spec(value: Any) -> LaunchSpec:
         LaunchSpecError: At the first place that cannot be used.
     """
     body = _object(value, _SPEC_FIELDS, ("abi", "symbol", "args"), "", "a launch spec")
-    _word(body["abi"], ("c",), "/abi")
+    abi = _word(body["abi"], ABIS, "/abi")
     symbol = _identifier(body["symbol"], "/symbol")
     if not isinstance(body["args"], list) or not 0 < len(body["args"]) <= MAX_ARGS:
         raise LaunchSpecError("/args", f"must be a list of 1 to {MAX_ARGS} arguments")
@@ -180,7 +181,7 @@ def parse_spec(value: Any) -> LaunchSpec:
     if not isinstance(graph_safe, bool):
         raise LaunchSpecError("/graph_safe", "must be true or false")
     return LaunchSpec(
-        abi="c",
+        abi=abi,
         symbol=symbol,
         args=args,
         grid=_expressions(body.get("grid", []), "/grid"),

@@ -157,7 +157,7 @@ class Route:
         """
         if ran.timed_out:
             return Outcome(outcomes.TIMED_OUT, f"{step.tool} did not end within {step.limits.wall_s:g} s")
-        lines = error_lines(ran.text)
+        lines = self.errors(ran.text)
         if ran.status < 0 or ran.status > _SIGNALS:
             number = -ran.status if ran.status < 0 else ran.status - _SIGNALS
             return Outcome(outcomes.CRASHED, f"{step.tool} was ended by signal {number}: {lines[0]}")
@@ -167,6 +167,10 @@ class Route:
         if lacking:
             return Outcome(outcomes.NOTHING, f"{step.tool} said that it succeeded and left no {lacking[0]}")
         return None
+
+    def errors(self, text: str) -> list[str]:
+        """The lines of a log that say why a tool refused; never empty."""
+        return error_lines(text)
 
     def notes(self, text: str) -> tuple[str, ...]:
         """Silent changes that a tool reported."""

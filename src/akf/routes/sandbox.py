@@ -104,7 +104,8 @@ class Sandbox:
         fixed = not randomised and can_fix_layout()
         with tempfile.TemporaryDirectory(prefix="akf-root-") as root, tempfile.TemporaryFile() as log:
             if self.isolation != "none":
-                command = jail.jailed(command, self.place(WORK), self._mounts(work), Path(root))
+                command = jail.jailed(command, self.place(WORK), self._mounts(work), Path(root), env)
+                env = {"PATH": jail.TOOLS_PATH}
             process = subprocess.Popen(
                 command,
                 cwd=work,

@@ -24,7 +24,8 @@ from akf.contracts.tree import tree_digest
 from akf.routes.declaration import Program
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-ROOTS = {"environment": "env", "toolkit": "toolkit", "headers": "headers"}
+ROOTS = {"environment": ("packages", "env"), "toolkit": ("toolkit",), "headers": ("headers",)}
+"""Folders by name in which a kind of tool may stand: an environment's packages and the environment itself."""
 MAX_TEXT = 4096
 _ASK_S = 60
 
@@ -83,13 +84,13 @@ def find(program: Program, place: Place) -> tuple[Path, str] | None:
             if found is not None:
                 return Path(found), str(Path(found).resolve())
         return None
-    root = ROOTS[program.found]
-    if root not in place.roots:
-        return None
-    for relative in program.places:
-        path = place.roots[root] / relative
-        if path.exists():
-            return path, f"{{{root}}}/{relative}"
+    if program.found == "environment" and program.package and program.package not in place.packages:
+        return None  # a file of the same name of another distribution is another tool
+    for root in ROOTS[program.found]:
+        for relative in program.places if root in place.roots else ():
+            path = place.roots[root] / relative
+            if path.exists():
+                return path, f"{{{root}}}/{relative}"
     return None
 
 
@@ -111,7 +112,7 @@ def missing(program: Program, place: Place) -> ToolMissing:
     names = ", ".join(program.places)
     if program.found == "path":
         looked = f"no {names} on PATH"
-    elif ROOTS[program.found] in place.roots:
+    elif set(ROOTS[program.found]) & set(place.roots):
         looked = f"no {names} in the registered {program.found}"
     else:
         looked = f"no {program.found} that could hold {names} is registered"

@@ -52,23 +52,6 @@ def intake(run: Path, keys: Path | None) -> Result:
     )
 
 
-def build(run: Path, candidate: str, keys: Path | None) -> Result:
-    """Build a Candidate."""
-    from akf.build import build as step  # noqa: PLC0415
-
-    value = step(run, candidate, folder_of_keys(keys))
-    return Result(
-        {
-            "candidate": candidate,
-            "outcome": value["outcome"],
-            "stage": value["stage"],
-            "reasons": value.get("reasons", []),
-            "reproducible": value.get("reproduction", {}).get("reproducible"),
-            "outputs": value["outputs"],
-        }
-    )
-
-
 def evaluate(run: Path, candidate: str, gate: str, plan: bool, keys: Path | None) -> Result:
     """Measure a gate; 0 whenever it could answer, 6 when blocked."""
     from akf.contracts.problems import BlockedError  # noqa: PLC0415

@@ -63,7 +63,7 @@ class Toolkit(Value):
     )
 
 
-ToolkitName = Literal["cann", "gcc", "cuda", "clang", "bishengir", "catlass_dsl", "pypto", "tilelang_ascend"]
+ToolkitName = Literal["cann", "gcc", "cuda", "clang", "bishengir", "catlass_dsl", "pypto", "headers"]
 
 
 class ExactToolkit(Value):

@@ -1,5 +1,155 @@
-"""Route `triton_ascend`: declared; this version does not run its tools."""
+"""Route `triton_ascend`: a Triton source to HIVM IR for one exact SoC and, with CANN's `hivmc`, to a device object.
 
-from akf.routes.route import Declared
+Invariants:
+- Every specialisation is named: a parameter is an argument of the launch spec or a constexpr option; none is guessed.
+- Each stage is a command of its own, so that each is recorded; caches of Triton are never used.
+- The compiler ends with 1 for a UB overflow, for a missing `hivmc` and for a syntax error. Whether its IR is there, and
+  what it said, tell them apart.
+"""
 
-ROUTE = Declared("triton_ascend")
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from akf.routes import outcomes
+from akf.routes.outcomes import Outcome
+from akf.routes.route import Job, Plan, Route, SourceRefused, Step, error_lines, plain_sources
+from akf.routes.sandbox import Ended, Limits
+
+NAME = "triton_ascend"
+FRONTEND = Path(__file__).with_name("frontend.py")
+TYPES = {
+    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
+    "int8": "i8", "uint8": "u8", "int32": "i32", "int64": "i64",
+}  # fmt: skip
+CONSTEXPR = "constexpr."
+HIVM = "module.hivm.opt.mlir"
+_VALUE = re.compile(r"-?[0-9]{1,18}|true|false|fp16|bf16|fp32|i8|i32|i64")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_OVERFLOW = re.compile(
+    r"\b(?:ub|cbuf|cc|l1|l0[abc]) overflow, requires [0-9]+ bits while [0-9]+ bits available", re.IGNORECASE
+)
+_NO_HIVMC = re.compile(r"Cannot find (hivmc(?:-a5)?) under")
+_FRONT = Limits(wall_s=120.0)
+_COMPILE = Limits(wall_s=600.0)
+
+
+class TritonAscend(Route):
+    """Triton for Ascend."""
+
+    def plan(self, job: Job) -> Plan:
+        """Front end, adapter, compiler, and the compiler's IR without locations."""
+        newer = job.family == "ascend950"
+        suffix = "-a5" if newer else ""
+        python = ("-s", "-P", "-B", "-X", "pycache_prefix={work}/cache", "in/frontend.py")
+        seed = {"PYTHONHASHSEED": "0"}
+        request = json.dumps(self._request(job, newer=newer), sort_keys=True).encode()
+        compiler = f"bishengir-compile{suffix}"
+        steps = (
+            Step("python", (*python, "compile", "in/request.json"), ("kernel.ttir.mlir",), (), _FRONT, seed),
+            Step("triton-adapter-opt", _adapter(newer=newer), ("kernel.linalg.mlir",), (), _FRONT),
+            Step(
+                "python",
+                (*python, "prepare", "in/request.json"),
+                ("kernel.nomix.mlir", "kernel.json"),
+                (),
+                _FRONT,
+                seed,
+            ),
+            Step(compiler, _compile(job.target, newer=newer), (HIVM,), ("kernel.o",), _COMPILE),
+            Step(
+                f"bishengir-opt{suffix}",
+                (f"out/{HIVM}", "--strip-debuginfo", "-o", "out/module.hivm.normal.mlir"),
+                ("module.hivm.normal.mlir",),
+                (),
+                _FRONT,
+                normalises=True,
+            ),
+        )
+        return Plan(steps, {"frontend.py": FRONTEND.read_bytes(), "request.json": request})
+
+    def classify(self, step: Step, ran: Ended, made: frozenset[str]) -> Outcome | None:
+        """Overflow, a missing `hivmc`, or what every tool may do."""
+        if step.tool.startswith("bishengir-compile") and not ran.timed_out:
+            overflow = _OVERFLOW.search(ran.text)
+            if HIVM not in made and overflow is not None:
+                return Outcome(outcomes.OVERFLOW, overflow[0])
+            absent = _NO_HIVMC.search(ran.text)
+            if HIVM in made and "kernel.o" not in made and absent is not None:
+                get = self.data.program(absent[1]).get
+                return Outcome(outcomes.MISSING, f"{absent[1]} is not installed: {get}", absent[1])
+            if ran.status == 1:
+                return Outcome(outcomes.REJECTED, self.errors(ran.text)[0])
+        return super().classify(step, ran, made)
+
+    def errors(self, text: str) -> list[str]:
+        """The error lines but for those about `hivmc`, which is asked for its version before anything else."""
+        return error_lines("\n".join(line for line in text.splitlines() if "hivmc" not in line))
+
+    def _request(self, job: Job, *, newer: bool) -> dict[str, object]:
+        if job.launch is None:
+            raise SourceRefused("a launch.json beside the source says what the kernel's arguments are")
+        files = [source.removeprefix("src/") for source in plain_sources(job.sources, self.data.suffixes, "Triton")]
+        source = files[0] if len(files) == 1 else "kernel.py"
+        if source not in files:
+            raise SourceRefused(f"of several Python files one must be kernel.py: {', '.join(files)}")
+        constexprs = {
+            name.removeprefix(CONSTEXPR): value for name, value in job.options.items() if name.startswith(CONSTEXPR)
+        }
+        for name, value in constexprs.items():
+            if not _IDENTIFIER.fullmatch(name) or not _VALUE.fullmatch(value):
+                raise SourceRefused(f"constexpr {name}={value!r} is no integer, true, false or dtype such as fp32")
+        kernel = job.options.get("kernel", job.launch.symbol)
+        if not _IDENTIFIER.fullmatch(kernel):
+            raise SourceRefused(f"kernel {kernel!r} is no Python identifier")
+        types = {
+            arg.name: ("*" if arg.kind == "tensor" else "") + TYPES[arg.dtype]
+            for arg in job.launch.args
+            if arg.kind in {"tensor", "scalar"}
+        }
+        return {
+            "source": f"src/{source}",
+            "kernel": kernel,
+            "types": types,
+            "constexprs": constexprs,
+            "target": job.target,
+            "options": {"compile_on_910_95": newer},
+        }
+
+
+def _adapter(*, newer: bool) -> tuple[str, ...]:
+    """The passes that triton-ascend 3.2.0 itself asks for, in its order."""
+    line = f"compile-on-910-95={newer}"
+    linalg = f"global-kernel=false named-ops=True enable-nd2nz-on-vector=False enable-select-analysis=False {line}"
+    return (
+        "out/kernel.ttir.mlir",
+        f"--discrete-mask-access-conversion={line} force-simt-template=False",
+        "--triton-to-annotation",
+        f"--triton-to-unstructure={line} force-simt-template=False",
+        "--triton-to-hivm",
+        "--triton-to-hfusion",
+        "--triton-to-llvm",
+        "--bubble-up-operation",
+        f"--triton-to-linalg={linalg}",
+        "-o",
+        "out/kernel.linalg.mlir",
+    )
+
+
+def _compile(target: str, *, newer: bool) -> tuple[str, ...]:
+    older = ("--enable-auto-multi-buffer=True", "--enable-auto-bind-sub-block=True", "--enable-hivm-compile=true")
+    return (
+        "out/kernel.nomix.mlir",
+        f"--target={target}",
+        *(() if newer else older),
+        "--enable-hfusion-compile=true",
+        "--enable-triton-kernel-compile=true",
+        "--save-temps=out",
+        "-o",
+        "out/kernel",
+    )
+
+
+ROUTE = TritonAscend(NAME)
