@@ -27,6 +27,8 @@ from akf.traffic.tables import Header, Table, read_header
 Progress = Callable[[int], object]
 """Told of the bytes of each piece that was read."""
 
+_Ahead = tuple[int, bytes, int, Future[Any]]
+
 PIECE = 4 * 1024 * 1024
 MAX_LISTED = 20
 
@@ -76,14 +78,14 @@ class Reader:
         rows = 0
         hashed = hashlib.sha256()
         with ThreadPoolExecutor(2) as beside:
-            for body, line, parsing in self._ahead(beside, hashed):
+            for size, body, line, parsing in self._ahead(beside, hashed):
                 frame = self._decided(parsing.result(), body, line)
                 if frame is not None:
                     rows += frame.height
                     yield frame
                 elif len(self._problems) > MAX_LISTED or self._problems[-1].code == SPOILED:
                     break
-                self._progress(len(body))
+                self._progress(size)
         if not self._lines:
             self._problems.append(Problem("AKF-F119", "the file is empty", self.name, hint=_NOTHING))
         elif not rows and not self._problems:
@@ -91,9 +93,9 @@ class Reader:
         self._refuse()
         self.digest = "sha256:" + hashed.hexdigest()
 
-    def _ahead(self, beside: ThreadPoolExecutor, hashed: Any) -> Iterator[tuple[bytes, int, Future[Any]]]:
-        """Pieces of rows with the number of their first line, each while the next one is parsed already."""
-        waiting: tuple[bytes, int, Future[Any]] | None = None
+    def _ahead(self, beside: ThreadPoolExecutor, hashed: Any) -> Iterator[_Ahead]:
+        """Pieces of rows, each while the next one is parsed already: bytes read, rows, their first line's number."""
+        waiting: _Ahead | None = None
         for piece in self._pieces():
             hashing = beside.submit(hashed.update, piece)
             body = piece
@@ -105,7 +107,7 @@ class Reader:
                 body = body if body.endswith(b"\n") else body + b"\n"
                 line = self._lines + 1
                 self._lines += body.count(b"\n")
-                following = body, line, beside.submit(fast, body, line, self.header)
+                following = len(piece), body, line, beside.submit(fast, body, line, self.header)
                 if waiting is not None:
                     yield waiting
                 waiting = following

@@ -13,6 +13,7 @@ import re
 from akf.traffic.cells import CellKind
 from akf.traffic.tables import Column, Table
 
+STEP_ID = "Step Id"
 EAGER = 2**32 - 1
 """The model id of an operator that no graph launched: -1 as 32 bits."""
 
@@ -47,7 +48,7 @@ def _counter(name: str) -> Column | None:
 
 
 _TASKS = (
-    _column("step_id", "whole", "Step Id"),
+    _column("step_id", "whole", STEP_ID),
     _column("device", "whole", "Device_id"),
     _column("model", "whole", "Model ID"),
     _column("kernel", "text", "Name", "Op Name", needed=True, filled=True),

@@ -232,15 +232,22 @@ class _Profile:
             spans = _iterations(pl.concat(found["step_trace"]), str(self._site.tables["step_trace"][0]))
             self._add_spans(tasks, kernels, spans, "profiler")
         else:
-            before = len(tasks.keys), tasks.outside
+            self._add_numbered(tasks, kernels)
+
+    def _add_numbered(self, tasks: Tasks, kernels: Kernels) -> None:
+        """Take the steps that the profiler numbered, or the whole as one where it numbered none."""
+        before = tasks.outside
+        self.bounds = "profiler" if kernels.numbered() else "window"
+        for file, frame in kernels.frames():
+            tasks.add(frame if self.bounds == "profiler" else self._as_one(frame), file)
+        if tasks.outside - before == kernels.count:  # there is a column, and no number in it
+            tasks.outside = before
+            self.bounds = "window"
             for file, frame in kernels.frames():
-                tasks.add(frame, file)
-            self.bounds = "profiler"
-            if tasks.outside - before[1] == kernels.count:  # no step was found
-                tasks.outside = before[1]
-                self.bounds = "window"
-                for file, frame in kernels.frames():
-                    tasks.add(frame.with_columns(step=pl.lit(WINDOW * self._window, pl.Int64)), file)
+                tasks.add(self._as_one(frame), file)
+
+    def _as_one(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(step=pl.lit(WINDOW * self._window, pl.Int64))
 
     def _add_spans(self, tasks: Tasks, kernels: Kernels, spans: pl.DataFrame, bounds: str) -> None:
         self.bounds = bounds

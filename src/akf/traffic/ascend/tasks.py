@@ -13,13 +13,16 @@ Invariants:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
+from akf.contracts.files import open_regular
 from akf.traffic.ascend import columns
+from akf.traffic.cells import LONGEST_LINE
 from akf.traffic.kernels import COLUMNS, WINDOW, family
 from akf.traffic.reader import Progress, Reader
 from akf.traffic.steps import cut
@@ -83,6 +86,17 @@ class Kernels:
         )  # fmt: skip
         self.ranks: set[int] = set()
         self.named = self.count = 0
+
+    def numbered(self) -> bool:
+        """Whether the files have a column for the numbers of steps, as far as their first lines can be read."""
+        heads = []
+        for path in self._paths:
+            descriptor = open_regular(path)
+            try:
+                heads.append(os.read(descriptor, LONGEST_LINE).partition(b"\n")[0])
+            finally:
+                os.close(descriptor)
+        return any(columns.STEP_ID.encode() in head.split(b",") for head in heads)
 
     def frames(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """File and tasks, with `step` as the profiler numbered it, or null."""
