@@ -184,6 +184,26 @@ class TestUnits:
         (problem,) = refusal(folder)
         assert (problem.code, problem.line) == ("AKF-F207", 3)
 
+    @pytest.mark.parametrize(
+        ("old", "new", "code", "line"),
+        [
+            ("Average", '"Average', "AKF-F207", None),
+            ("Average", "A" * 200_000, "AKF-F207", 1),
+            (",24", "," + "9" * 5_000, "AKF-F201", 2),
+            (",24", ",24.5", "AKF-F201", 2),
+        ],
+        ids=["open-quote", "endless-name", "endless-count", "broken-count"],
+    )
+    def test_a_table_that_cannot_be_read_is_refused(
+        self, tmp_path: Path, old: str, new: str, code: str, line: int | None
+    ) -> None:
+        folder = benchmarks.aisbench(tmp_path / "a", RUN)
+        text = (folder / "gsm8k.csv").read_text()
+        (folder / "gsm8k.csv").write_text(text.replace(old, new, 1))
+        (problem,) = refusal(folder)
+        assert problem.code == code
+        assert line in {None, problem.line}
+
     def test_a_cell_without_a_unit_is_named_with_its_line(self, tmp_path: Path) -> None:
         folder = benchmarks.aisbench(tmp_path / "a", RUN)
         text = (folder / "gsm8k.csv").read_text()
@@ -203,6 +223,34 @@ class TestFiles:
         value = benchmarks.vllm(RUN, input_throughput="1")
         (problem,) = refusal(pretty(tmp_path / "a.json", value))
         assert "vllm bench serve and of sglang.bench_serving" in problem.message
+
+    @pytest.mark.parametrize("kind", ["vllm", "sglang", "guidellm"])
+    def test_an_array_around_results_is_no_result(self, tmp_path: Path, kind: str) -> None:
+        value = getattr(benchmarks, kind)(RUN)
+        assert [p.code for p in refusal(pretty(tmp_path / "a.json", [value]))] == ["AKF-F208"]
+
+    @pytest.mark.parametrize(
+        ("kind", "part"),
+        [
+            ("evalscope", "benchmark_summary.json"), ("evalscope", "benchmark_percentile.json"),
+            ("aiperf", "profile_export_aiperf.json"), ("aisbench", "gsm8k.json"),
+        ],
+    )  # fmt: skip
+    def test_a_part_of_a_run_is_one_object_and_one_document(self, tmp_path: Path, kind: str, part: str) -> None:
+        folder = getattr(benchmarks, kind)(tmp_path / "a", RUN)
+        path = folder / part
+        whole = path.read_text().rstrip()
+        path.write_text(f"{whole}\n{whole}\n")
+        (problem,) = refusal(folder)
+        assert (problem.code, problem.line) == ("AKF-F206", whole.count("\n") + 2)
+        path.write_text(whole[1:-1] if whole.startswith("[") else f"[{whole}]")
+        assert refusal(path)
+
+    def test_a_file_named_by_itself_is_refused_also_inside_a_folder_that_is_named(self, tmp_path: Path) -> None:
+        write(tmp_path / "a.json", benchmarks.vllm(RUN))
+        other = pretty(tmp_path / "b.json", {"ttft": 1})
+        assert ingest([tmp_path]).ignored == ["b.json"]
+        assert refusal(tmp_path, other) == refusal(other, tmp_path)
 
     def test_a_folder_without_any_result_is_refused(self, tmp_path: Path) -> None:
         pretty(tmp_path / "a.json", {"ttft": 1})

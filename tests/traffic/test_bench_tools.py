@@ -342,6 +342,33 @@ def test_no_text_host_path_or_user_is_kept(tmp_path: Path) -> None:
         assert text not in artifact
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"), ("/srv/alice/Qwen3-8B/", "Qwen3-8B"), ("C:\\alice\\Qwen3", "Qwen3"),
+        ("qwen3:8b", "qwen3:8b"), ("10.1.2.3", None), ("10.1.2.3:8000", None), ("node-7.local:8000", None),
+        ("[fe80::1]:80", None), ("http://node-7/v1", None), ("alice@node-7", None), ("\x1b[31mred", "\\x1b[31mred"),
+    ],
+)  # fmt: skip
+def test_of_a_place_only_the_last_part_is_a_name_and_of_an_address_nothing(
+    tmp_path: Path, text: str, kept: str | None
+) -> None:
+    result = one(write(tmp_path / "a.json", benchmarks.vllm(RUN, model_id=text)))
+    assert identity(result).get("model", (None,))[0] == kept
+
+
+def test_a_stage_s_name_cannot_paint_a_terminal(tmp_path: Path) -> None:
+    result = one(benchmarks.aisbench(tmp_path / "a", RUN, stages=("to\x1btal",)))
+    assert result["harness"]["layout"] == "common+table:to\\x1btal"
+
+
+def test_a_file_with_two_names_has_the_same_one_in_any_order(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", benchmarks.vllm(RUN))
+    link = tmp_path / "b.json"
+    link.symlink_to(path)
+    assert ingest([path, link]).artifact == ingest([link, path]).artifact
+
+
 def test_the_same_files_give_the_same_artifact_in_any_order(tmp_path: Path) -> None:
     folder = everything(tmp_path / "a")
     parts = sorted(folder.iterdir())

@@ -12,6 +12,7 @@ from akf.contracts.ids import id_problem
 from akf.contracts.problems import ConflictError, UsageError
 from akf.contracts.text import show
 
+_FINEST = 10**8
 _CLASSES = ("public", "internal", "confidential")
 
 
@@ -103,8 +104,8 @@ def _quantile(text: str) -> Any:
         q = Fraction(text) if len(text) <= len("0.99999999") and "/" not in text and "e" not in text.lower() else None
     except ValueError:
         q = None
-    if q is None or not 0 < q < 1:
-        raise _usage(f"--quantile: {show(text)} is no number between 0 and 1, of at most 8 digits")
+    if q is None or not 0 < q < 1 or (q * _FINEST).denominator != 1:
+        raise _usage(f"--quantile: {show(text)} is no number between 0 and 1, of at most 8 decimals")
     return q
 
 

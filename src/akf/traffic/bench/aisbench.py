@@ -10,16 +10,19 @@ Invariants:
 from __future__ import annotations
 
 import csv
+import io
 import re
 from decimal import Decimal
 from typing import Any
 
 from akf.contracts.problems import Problem
+from akf.contracts.text import show
 from akf.traffic.bench.draft import Draft, at
 from akf.traffic.bench.foreign import File, Foreign
 
 HEADER = ("Performance Parameters", "Stage")
 _STATISTIC = re.compile(r"P0*([1-9][0-9]?)")
+_COUNT = re.compile(r"[0-9]{1,11}")
 _PLAIN = {"Average": "mean", "Min": "min", "Max": "max", "Median": "p50"}
 _MOST_ROWS = 1_000
 
@@ -74,7 +77,10 @@ def _row(draft: Draft, file: File, row: dict[str, Any]) -> None:
     name = row[HEADER[0]]
     where = _Line(file, row["line"])
     samples: int | None = None
-    if name != "ITL" and str(row.get("N", "")).isdecimal():
+    if name != "ITL" and row.get("N", "") != "":
+        if not _COUNT.fullmatch(row["N"]):
+            draft.fault(where, ("N",), f"N is {show(row['N'])}, not a count", expected="a whole number, not negative")
+            return
         samples = int(row["N"])
     for column, text in row.items():
         match = _STATISTIC.fullmatch(column)
@@ -108,16 +114,15 @@ def rows(file: File) -> tuple[list[dict[str, Any]], list[Problem]] | None:
         text = file.data.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    lines = text.splitlines()
-    if not lines or next(csv.reader(lines[:1]), [])[:2] != list(HEADER):
+    if not text[:64].replace('"', "").startswith(",".join(HEADER)):
         return None
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
-    header = next(reader)
-    if len(set(header)) != len(header):
-        return [], [Problem("AKF-F207", "a column is named twice", file.name, None, 1)]
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     found: list[dict[str, Any]] = []
     problems: list[Problem] = []
     try:
+        header = next(reader)
+        if len(set(header)) != len(header):
+            return [], [Problem("AKF-F207", "a column is named twice", file.name, None, 1)]
         for row in reader:
             if len(row) != len(header):
                 text = f"the row has {len(row)} cells, the header {len(header)}"

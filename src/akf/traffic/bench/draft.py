@@ -22,6 +22,7 @@ from akf.traffic.bench.units import UNITS, UnitError, cell, nanoseconds
 
 Path_ = Sequence[str]
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?")
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[\w.-]:\d{2,5}\b|[0-9a-fA-F]*:[0-9a-fA-F]*:")
 _LONGEST = 256
 MOST = 10**11  # of requests or tokens in one figure; sums of a file's figures stay whole numbers of JSON
 
@@ -224,12 +225,12 @@ def at(value: Any, path: Path_) -> Any:
 
 def fact(text: str) -> str | None:
     """A fact of identity: a name as it is, of a path the last part only, of an address nothing."""
-    shown = printable(text.strip())
-    if "://" in shown or "@" in shown:
+    name = text.strip()
+    if "://" in name or "@" in name or _ADDRESS.search(name):
         return None
-    if not _HUB.fullmatch(shown):
-        shown = re.split(r"[/\\]", shown.rstrip("/\\"))[-1]
-    return shown[:_LONGEST] or None
+    if not _HUB.fullmatch(name):
+        name = re.split(r"[/\\]", name.rstrip("/\\"))[-1]
+    return printable(name)[:_LONGEST] or None
 
 
 def _comma(value: Any) -> str | None:

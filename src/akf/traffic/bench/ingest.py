@@ -29,6 +29,11 @@ from akf.traffic.bench.sources import Read, read_all
 MOST_PROBLEMS = 50
 QUANTILES = tuple(Fraction(text) for text in ("0.5", "0.9", "0.95", "0.99"))
 _LONGEST_NAME = 256
+_ALONE = {
+    ("evalscope", "summary"), ("evalscope", "percentiles"), ("evalscope", "arguments"), ("aiperf", "summary"),
+    ("aisbench", "common"), ("aisbench", "stripped"),
+}  # fmt: skip
+"""Parts of a run of which a file holds one; of every other layout it may hold several, one after another."""
 
 
 @dataclass
@@ -106,11 +111,17 @@ def _drafts(group: list[Read]) -> list[Draft]:
     files = sorted((one.file for one in group), key=lambda file: (file.path.name, file.digest))
     parts = {one.layout: one for one in group}
     layout = "+".join(sorted(parts))
-    if len(parts) != len(group) or (tool == "evalscope" and any(len(one.documents) != 1 for one in group)):
+    if len(parts) != len(group):
         draft = Draft(tool, layout, files, 1)
         names = ", ".join(printable(file.path.name) for file in files)
         text = f"several files of one folder hold the same part of a run: {names}"
         draft.problems.append(Problem("AKF-F206", text, files[0].name, hint="one folder for each run"))
+        return [draft]
+    several = [one for one in group if len(one.documents) > 1 and (tool, one.layout) in _ALONE]
+    if several:
+        draft = Draft(tool, layout, files, 1)
+        for one in several:
+            draft.fault(one.documents[1], (), "a second document follows; this part of a run is one", "AKF-F206")
         return [draft]
     if tool == "evalscope":
         draft = Draft(tool, layout, files, 1)
@@ -164,7 +175,7 @@ def _aisbench(parts: dict[str, Read], layout: str, files: list[File]) -> list[Dr
     rows = table.rows if table else []
     drafts = []
     for position, stage in enumerate(aisbench.stages(common, rows), 1):
-        draft = Draft("aisbench", f"{layout}:{stage}"[:_LONGEST_NAME], files, position)
+        draft = Draft("aisbench", printable(f"{layout}:{stage}")[:_LONGEST_NAME], files, position)
         aisbench.read(draft, stage, common, table.file if table else None, rows)
         drafts.append(draft)
     return drafts

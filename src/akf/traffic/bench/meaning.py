@@ -28,15 +28,16 @@ def tools() -> Mapping[str, dict[str, Any]]:
 
 
 def recognised(value: Any) -> list[tuple[str, str]]:
-    """Which tools' layouts a document fits, as (tool, layout)."""
-    probe = value[0] if isinstance(value, list) and value else value
+    """Which tools' layouts a document fits, as (tool, layout); an array is known by its first row."""
+    rows = isinstance(value, list)
+    probe = value[0] if rows and value else value
     if not isinstance(probe, dict):
         return []
     return [
         (tool, layout)
         for tool, table in tools().items()
         for layout, marks in table["layouts"].items()
-        if any(all(_holds(probe, key) for key in keys) for keys in marks)
+        if rows == (layout in table.get("rows", ())) and any(all(_holds(probe, key) for key in keys) for keys in marks)
     ]
 
 

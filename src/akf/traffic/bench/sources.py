@@ -41,12 +41,7 @@ def read_all(paths: Iterable[Path], problems: list[Problem]) -> tuple[list[Read]
     """Return what was read and what was passed over; add what is wrong to `problems`."""
     read: list[Read] = []
     ignored: list[str] = []
-    seen: set[str] = set()
-    for path, asked in _expanded(paths, problems):
-        real = os.path.realpath(path)
-        if real in seen:
-            continue
-        seen.add(real)
+    for path, asked in _once(_expanded(paths, problems)):
         try:
             found = _read_one(path, asked)
         except InvalidError as error:
@@ -67,6 +62,16 @@ def tool_of(path: Path) -> str | None:
     """
     read = _read_one(path, asked=False)
     return None if read is None else f"{read.tool} {read.layout}"
+
+
+def _once(found: list[tuple[Path, bool]]) -> list[tuple[Path, bool]]:
+    """Each file once, by the first of its names, and as named by itself where it ever was."""
+    alone = {os.path.realpath(path) for path, asked in found if asked}
+    once: dict[str, tuple[Path, bool]] = {}
+    for path, _ in sorted(found, key=lambda entry: (entry[0].name, os.fspath(entry[0]))):
+        real = os.path.realpath(path)
+        once.setdefault(real, (path, real in alone))
+    return list(once.values())
 
 
 def _expanded(paths: Iterable[Path], problems: list[Problem]) -> list[tuple[Path, bool]]:
