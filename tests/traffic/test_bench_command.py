@@ -70,7 +70,8 @@ def test_quantiles_may_be_chosen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("--quantile", ".999999999"), ("--quantile", "99"), ("--quantile", "1/2"), ("--quantile", "x"), ("--quantile", "0"),
+        ("--quantile", "99"), ("--quantile", "1/2"), ("--quantile", "x"), ("--quantile", "0"),
+        ("--quantile", ".999999999"),
         ("--data-class", "secret"), ("--id", "A B"), ("--compare",),
     ],
     ids=" ".join,

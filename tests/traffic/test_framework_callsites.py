@@ -338,6 +338,7 @@ def test_versions_are_compared_as_versions() -> None:
         ({"num_hidden_layers": 0}, [("AKF-F302", "/num_hidden_layers")]),
         ({"vocab_size": 151936.0}, [("AKF-F302", "/vocab_size")]),
         ({"num_key_value_heads": True}, [("AKF-F302", "/num_key_value_heads")]),
+        ({"num_hidden_layers": 2**31}, [("AKF-F302", "/num_hidden_layers")]),
         ({"rms_norm_eps": "1e-6"}, [("AKF-F302", "/rms_norm_eps")]),
         ({"torch_dtype": "auto"}, [("AKF-F302", "/torch_dtype")]),
         ({"torch_dtype": None, "dtype": "float8"}, [("AKF-F302", "/dtype")]),
@@ -399,6 +400,16 @@ def test_what_changes_no_operator_changes_no_callsite(changes: dict[str, Any], t
         ),
         ("sglang_ascend", {"speculative-algorithm": "EAGLE"}, ("AKF-F308", "/speculative-algorithm")),
         ("sglang_ascend", {"env": {"ASCEND_USE_FIA": "2"}}, ("AKF-F307", "/env/ASCEND_USE_FIA")),
+        ("vllm_ascend", {"max-num-seqs": 8, "max_num_seqs": 9}, ("AKF-F307", "/max_num_seqs")),
+        ("vllm_ascend", {"max_num_seqs": 2**53 - 1}, ("AKF-F307", "/max_num_seqs")),
+        ("vllm_ascend", {"compilation-config": '{"cudagraph_mode": '}, ("AKF-F307", "/compilation-config")),
+        ("vllm_ascend", {"compilation_config": '{"a": 1, "a": 2}'}, ("AKF-F307", "/compilation_config")),
+        ("vllm_ascend", {"compilation_config": ["FULL"]}, ("AKF-F307", "/compilation_config")),
+        ("vllm_ascend", {"compilation_config": 0}, ("AKF-F307", "/compilation_config")),
+        (
+            "vllm_ascend", {"compilation_config": '{"cudagraph-mode": "FULL", "cudagraph_mode": "NONE"}'},
+            ("AKF-F307", "/compilation_config"),
+        ),
         ("xllm", {"npu_kernel_backend": "CUDA"}, ("AKF-F307", "/npu_kernel_backend")),
         ("xllm", {"dp_size": 2}, ("AKF-F308", "/dp_size")),
     ],
@@ -409,6 +420,14 @@ def test_a_setting_that_is_not_understood_is_refused_at_its_place(
     with pytest.raises(InvalidError) as caught:
         drafted(name, tmp_path, settings)
     assert codes(caught.value) == [found]
+
+
+def test_sizes_from_which_no_shape_follows_are_refused(tmp_path: Path) -> None:
+    most = 2**31 - 1
+    broken = config(tmp_path, num_attention_heads=most, head_dim=most, num_key_value_heads=1)
+    with pytest.raises(InvalidError) as caught:
+        drafted("xllm", tmp_path, model_config=broken)
+    assert codes(caught.value) == [("AKF-F302", None)]
 
 
 def test_config_and_settings_are_refused_together(tmp_path: Path) -> None:

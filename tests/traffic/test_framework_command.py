@@ -52,7 +52,21 @@ def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_an_id_that_is_none_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     answer = inside(*WORDS, "--id", "No Id", "--out", tmp_path / "out.json")
-    assert answer.status == 1
+    assert answer.status == 2
+    assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--model", "/home/alice/Qwen3-8B"), ("--model", "alice@node-7"), ("--model", ""), ("--model", "x" * 257),
+        ("--model", "\x1b[31m"), ("--id", ""), ("--tp", "0"), ("--tp", "1" + "0" * 30),
+    ],
+    ids=lambda words: " ".join(words)[:24],
+)  # fmt: skip
+def test_a_name_that_is_none_is_a_usage_error(words: tuple[str, str], tmp_path: Path) -> None:
+    answer = inside(*WORDS, *words, "--out", tmp_path / "out.json")
+    assert answer.status == 2
     assert not (tmp_path / "out.json").exists()
 
 

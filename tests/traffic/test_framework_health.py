@@ -156,6 +156,27 @@ def test_remarks_are_few_short_and_cannot_paint(tmp_path: Path) -> None:
     assert all(remark.isprintable() for remark in remarks)
 
 
+def test_a_log_named_twice_counts_once(tmp_path: Path) -> None:
+    path = log(tmp_path, ROW.format(13, 16, 3, "FULL", 90))
+    once, twice = read_logs([path], "vllm_ascend"), read_logs([path, path], "vllm_ascend")
+    assert (twice[0].health(), twice[1]) == (once[0].health(), once[1])
+
+
+def test_a_remark_is_not_looked_at_beyond_what_is_kept(tmp_path: Path) -> None:
+    """What stands behind may be long; an account that is cut in two would be none any more."""
+    words = "/srv/alice/" + "x" * 1100 + " alice@node-7 on node-7"
+    (remark,) = read_log(log(tmp_path, f"Falling back to eager mode: {words}"), "xllm")["remarks"]
+    assert "alice" not in remark
+    dots = log(tmp_path, *["Falling back to eager mode: " + "a." * 8000] * 500, name="dots.log")
+    assert read_log(dots, "xllm")["remarks"]
+
+
+@pytest.mark.parametrize("sizes", ["1 2", "9" * 5000, ",,", "4, " + "8" * 10])
+def test_sizes_that_are_none_are_passed_over(sizes: str, tmp_path: Path) -> None:
+    path = log(tmp_path, f"INFO - Capture sizes: [{sizes}]", ROW.format(7, 7, 0, "NONE", 2))
+    assert set(read_log(path, "vllm_ascend")) <= {"remarks"}
+
+
 def test_a_line_without_end_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "long.log"
     path.write_bytes(b"y" * (3 * MAX_LINE_BYTES) + b" Recompiling function f\nRecompiling function g\n")

@@ -204,6 +204,14 @@ def test_files_of_two_layouts_and_one_file_twice_are_no_trace(tmp_path: Path) ->
     assert one(second, twin).code == "AKF-F257"
 
 
+def test_parts_of_one_trace_have_the_same_columns(tmp_path: Path) -> None:
+    plain = text(tmp_path / "a.csv", [BURST_HEADER, burstgpt(ONE)])
+    session = text(tmp_path / "b.csv", [BURST3_HEADER, "3.0,7,1,ChatGPT,600,30,630,API log"])
+    found = one(plain, session)
+    assert (found.code, found.file, found.line) == ("AKF-F257", str(session), 1)
+    assert [len(trace(alone).requests) for alone in (plain, session)] == [1, 1]
+
+
 def test_parts_that_count_from_their_own_start_must_follow_one_another(tmp_path: Path) -> None:
     first = text(tmp_path / "a.jsonl", [mooncake(ONE), mooncake(TWO)])
     overlapping = text(tmp_path / "b.jsonl", [mooncake(Request(2999, 600, 30))])
@@ -232,6 +240,12 @@ def test_chats_that_contradict_each_other(tmp_path: Path, chats: list[tuple[int,
     ]
     problem = one(text(tmp_path / "t.jsonl", rows))
     assert (problem.code, problem.line) == ("AKF-F256", line)
+
+
+@pytest.mark.parametrize("kind", ["1.5", "1", "null", "NaN", '""', '"' + "x" * 65 + '"'])
+def test_a_kind_is_a_short_text(tmp_path: Path, kind: str) -> None:
+    problem = one(text(tmp_path / "t.jsonl", [bailian(ONE), raw(bailian(TWO), "type", kind)]))
+    assert (problem.code, problem.line) == ("AKF-F252", 2)
 
 
 def test_too_many_kinds_are_another_column(tmp_path: Path) -> None:

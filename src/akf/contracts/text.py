@@ -42,6 +42,12 @@ def printable(text: str) -> str:
     return "".join(c if _plain(c) else _escape(c) for c in text)
 
 
+def is_name(text: str, longest: int) -> bool:
+    """Say whether `text` names something, as in `Qwen/Qwen3-8B`, and not where it is: no path, address or account."""
+    place = text.startswith(("/", "~", ".")) or "\\" in text or "//" in text or "@" in text
+    return 1 <= len(text) <= longest and printable(text) == text and not text.isspace() and not place
+
+
 def show(value: object, longest: int = _LONGEST) -> str:
     """Describe a JSON value for a message: a scalar as written, a container by its size."""
     if value is None or isinstance(value, bool):

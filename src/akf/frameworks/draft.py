@@ -18,10 +18,11 @@ from typing import Any
 import orjson
 
 from akf.contracts.digests import digest
+from akf.contracts.ids import id_problem
 from akf.contracts.loader import Document, parse, read_input
 from akf.contracts.problems import InvalidError, PreconditionError, Problem, UsageError
 from akf.contracts.schemas import validate
-from akf.contracts.text import did_you_mean, printable
+from akf.contracts.text import did_you_mean, is_name, printable, show
 from akf.frameworks import model_config, settings
 from akf.frameworks.arms import ARMS
 from akf.frameworks.arms import arm as arm_data
@@ -30,8 +31,11 @@ from akf.frameworks.health import Evidence, read_logs
 from akf.frameworks.models import model
 from akf.frameworks.revisions import placed
 from akf.frameworks.settings import Setting
+from akf.routes.expressions import ExpressionError
 
 _SHORT_INPUT, _SHORT_OUTPUT, _LONGEST_OUTPUT = 2048, 256, 4096
+_MOST_RANKS = 1 << 16
+_LONGEST_NAME = 256
 _CONCURRENCY = {"short_prefill": 16, "long_prefill": 4, "decode": 64, "mixed": 16}
 
 
@@ -78,6 +82,7 @@ def draft(
         hint = f"did you mean {near}?" if near else None
         message = f"--arm: {printable(arm_name)} is none of {', '.join(ARMS)}"
         raise UsageError.of("AKF-F300", message, expected=list(ARMS), found=arm_name, hint=hint)
+    _named_well(name, identity)
     arm = arm_data(arm_name)
     order = placed(arm, revision)
     evidence, log_sources = read_logs(logs, arm_name)
@@ -95,10 +100,14 @@ def draft(
     found["tp"] = _ranks(arm, found["tp"], tp)
     values = {key: setting.value for key, setting in found.items()}
     whole = {key: value for key, value in values.items() if isinstance(value, int) and not isinstance(value, bool)}
-    sizes = model_config.sizes(config, arm, whole, model_document.file)
-    sites = callsites(Situation(config, arm, values, sizes, order))
+    try:
+        sizes = model_config.sizes(config, arm, whole, model_document.file)
+        sites = callsites(Situation(config, arm, values, sizes, order))
+    except ExpressionError as error:
+        message = f"no shapes follow from the sizes of this model and these settings: {error}"
+        raise InvalidError.of("AKF-F302", message, file=model_document.file) from None
     read_files = [model_document, *([] if document is None else [document])]
-    label = printable(name or config.architecture)
+    label = name or config.architecture
     workload = {
         "kind": "Workload",
         "schema_version": 1,
@@ -116,6 +125,16 @@ def draft(
         "callsites": sites,
     }
     return Draft(_valid(workload), found, evidence, revision)
+
+
+def _named_well(name: str | None, identity: str | None) -> None:
+    problem = None if identity is None else id_problem(identity, field="--id")
+    if problem is not None:
+        raise UsageError([problem])
+    if name is not None and not is_name(name, _LONGEST_NAME):
+        message = f"--model: {show(name)} is no name of 1 to {_LONGEST_NAME} characters"
+        hint = "the name alone, without folders: --model Qwen3-8B"
+        raise UsageError.of("AKF-F312", message, hint=hint)
 
 
 def _document(path: Path) -> Document:
@@ -137,8 +156,8 @@ def _ranks(arm: Mapping[str, Any], stated: Setting, option: int | None) -> Setti
         return stated
     alone = next(spec for spec in arm["setting"] if spec["name"] == "tp")["type"] == "one"
     problem: tuple[str, Any] | None = None
-    if option < 1:
-        problem = (f"--tp {option} is no number of ranks", "at least 1")
+    if not 1 <= option <= _MOST_RANKS:
+        problem = (f"--tp {option} is no number of ranks", f"from 1 to {_MOST_RANKS}")
     elif alone and option != 1:
         problem = (f"--tp {option}: of {arm['title']} only one rank is mapped", 1)
     elif stated.origin == "config" and stated.value != option:

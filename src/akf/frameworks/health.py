@@ -30,7 +30,9 @@ MAX_LINE_BYTES = 16 * 1024
 MAX_REMARKS = 32
 MAX_SEARCHED = 20_000
 MAX_REMARK = 300
+_LOOKED_AT = 4 * MAX_REMARK
 _MAX_SIZES = 4096
+_SIZE = re.compile(r" *\d{1,9} *")
 _PAINT = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _REDACTED = (
     (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", re.IGNORECASE), "<url>"),
@@ -129,7 +131,7 @@ class Evidence:
             bucket[1] += padded * count
 
     def _sizes(self, _rule: Mapping[str, Any], match: re.Match[str]) -> None:
-        self._captured.update(int(size) for size in match["sizes"].split(",") if size.strip())
+        self._captured.update(int(size) for size in match["sizes"].split(",") if _SIZE.fullmatch(size))
 
     def _number(self, rule: Mapping[str, Any], match: re.Match[str]) -> None:
         total, _, text = self._numbers.get(rule["pattern"], (0, rule, _redacted(match)))
@@ -163,11 +165,12 @@ def read_logs(paths: Iterable[str | os.PathLike[str]], arm: str) -> tuple[Eviden
     """Return what the logs of an arm tell together, and their digests as sources of an artifact.
 
     They are read in the order of their digests, so that neither their names nor the order in which they were named
-    counts for anything.
+    counts for anything; the same log named twice counts once.
     """
     evidence = Evidence(arm)
     sources = []
-    for number, (found, path) in enumerate(sorted((digest_file(path), os.fspath(path)) for path in paths)):
+    logs = {digest_file(path): path for path in paths}
+    for number, (found, path) in enumerate(sorted(logs.items())):
         evidence.read(path)
         sources.append({"name": "framework.log" if not number else f"framework.{number + 1}.log", "digest": found})
     return evidence, sources
@@ -212,6 +215,8 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[str]:
 
 def _redacted(match: re.Match[str]) -> str:
     text = match.string[match.start() :]
+    if len(text) > _LOOKED_AT:  # a word that is cut could lose what makes it an address
+        text = text[:_LOOKED_AT].rpartition(" ")[0]
     for pattern, instead in _REDACTED:
         text = pattern.sub(instead, text)
     text = printable(text.strip())

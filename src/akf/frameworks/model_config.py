@@ -21,6 +21,9 @@ from akf.contracts.text import did_you_mean, show
 from akf.frameworks.models import ARCHITECTURES, model
 from akf.routes.expressions import evaluate, parse
 
+MOST = 2**31 - 1
+"""No size of a model or a service is larger."""
+
 KV_BYTES = 64 * 2**30
 """A bound of the KV cache: what a die's 64 GiB could hold if nothing else were in memory."""
 
@@ -143,9 +146,9 @@ def _fields(document: Document, specs: list[Mapping[str, Any]], problems: list[P
         value = document.value.get(key)
         if value is None and "default" in spec and _agrees(spec, found):
             value = spec["default"]
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
             what = "missing" if value is None else show(value)
-            wanted = "a whole number of at least 1"
+            wanted = f"a whole number from 1 to {MOST}"
             hint = "the frameworks do not agree on a default" if value is None and "default" in spec else None
             problems.append(at(document, f"/{key}", "AKF-F302", f"{key} is {what}", expected=wanted, hint=hint))
             continue

@@ -18,6 +18,7 @@ from akf.contracts.loader import Document, fast
 from akf.contracts.problems import Problem
 from akf.contracts.rules.finding import at
 from akf.contracts.text import show
+from akf.frameworks.model_config import MOST
 
 Origin = Literal["config", "log", "option", "default"]
 _FLAGS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False, "on": True, "off": False}
@@ -54,7 +55,14 @@ def read(
         if name in evidence:
             found[name] = Setting(evidence[name], "log")
             continue
-        pointer, value = _lookup(document, spec.get("key"))
+        try:
+            pointer, value = _lookup(document, spec.get("key"))
+        except _Unclear as unclear:
+            assert document is not None  # noqa: S101 - where else would it come from
+            problem = at(document, unclear.pointer, "AKF-F307", unclear.message, expected=unclear.expected)
+            problems += [] if problem in problems else [problem]
+            found[name] = Setting(_default(spec), "default")
+            continue
         if value is None or value in spec.get("absent", ()):
             found[name] = Setting(_default(spec), "default")
             continue
@@ -71,25 +79,52 @@ def _default(spec: Mapping[str, Any]) -> Any:
 
 
 def _lookup(document: Document | None, key: str | None) -> tuple[str, Any]:
-    """Return the place and value of a dotted key; None where it is absent."""
+    """Return the place and value of a dotted key; None where it is absent.
+
+    Raises:
+        _Unclear: it cannot be said which value it has.
+    """
     value: Any = document.value if document is not None and key is not None else None
     pointer = ""
+    written = False
     for part in (key or "").split("."):
-        if isinstance(value, str) and value.lstrip().startswith("{"):
-            value = fast(value.encode("utf-8", "replace"))
-        elif value is not None and not isinstance(value, str):
-            pointer = pointer if not isinstance(value, dict) else _below(pointer, value, part)
-        value = _member(value, part) if isinstance(value, dict) else None
+        if isinstance(value, str) and not written:
+            value, written = _written(pointer, value), True
+        if value is None:
+            return pointer, None
+        if not isinstance(value, dict):
+            raise _Unclear(pointer, f"{_last(pointer)} is {show(value)}, which is no object", "an object")
+        names = [name for name in value if _plain(name) == part]
+        if len(names) > 1:
+            listed = " and as ".join(show(name) for name in names)
+            raise _Unclear(pointer if written else _below(pointer, names[1]), f"{part} stands twice, as {listed}", part)
+        pointer = pointer if written else _below(pointer, names[0] if names else part)
+        value = value[names[0]] if names else None
     return pointer, value
 
 
-def _below(pointer: str, value: Mapping[str, Any], part: str) -> str:
-    name = next((name for name in value if _plain(name) == part), part)
+class _Unclear(Exception):  # noqa: N818 - it never leaves this module
+    def __init__(self, pointer: str, message: str, expected: str) -> None:
+        super().__init__(message)
+        self.pointer = pointer
+        self.message = message
+        self.expected = expected
+
+
+def _written(pointer: str, text: str) -> dict[str, Any] | None:
+    """The object that is written as JSON in a string, as on a command line; nothing in an empty one."""
+    value = fast(text.encode("utf-8", "replace")) if text.strip() else None
+    if value is None and text.strip():
+        raise _Unclear(pointer, f"{_last(pointer)} is {show(text)}, which is no object of JSON", "an object")
+    return value
+
+
+def _last(pointer: str) -> str:
+    return _plain(pointer.rpartition("/")[2])
+
+
+def _below(pointer: str, name: str) -> str:
     return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
-
-
-def _member(value: Mapping[str, Any], part: str) -> Any:
-    return next((item for name, item in value.items() if _plain(name) == part), None)
 
 
 def _plain(name: str) -> str:
@@ -115,7 +150,7 @@ def _taken(spec: Mapping[str, Any], value: Any) -> Any:
 def _size(value: Any) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < len(str(MAX_SAFE_INTEGER)):
         value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST else None
 
 
 def _problem(arm: Mapping[str, Any], spec: Mapping[str, Any], document: Document, pointer: str, value: Any) -> Problem:

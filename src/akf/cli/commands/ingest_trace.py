@@ -11,7 +11,7 @@ from typing import Any
 from akf.cli.result import Result
 from akf.contracts.documents import load
 from akf.contracts.problems import ConflictError, UsageError
-from akf.contracts.text import printable
+from akf.contracts.text import is_name, show
 
 MAX_NAME = 256
 
@@ -85,9 +85,9 @@ def _free(out: Path | None, requests: Path | None) -> None:
 
 
 def _tokenizer(name: str | None) -> str | None:
-    if name is not None and (not 1 <= len(name) <= MAX_NAME or printable(name) != name):
-        message = f"--tokenizer: {printable(name[:MAX_NAME])!r} is no name of 1 to {MAX_NAME} characters"
-        raise UsageError.of("AKF-F261", message, hint="such as --tokenizer Qwen3")
+    if name is not None and not is_name(name, MAX_NAME):
+        message = f"--tokenizer: {show(name)} is no name of 1 to {MAX_NAME} characters"
+        raise UsageError.of("AKF-F261", message, hint="the name alone, without folders: --tokenizer Qwen3")
     return name
 
 

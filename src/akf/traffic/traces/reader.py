@@ -3,8 +3,8 @@
 Invariants:
 - Nothing is skipped in silence: a line is a request, a counted failure, or a problem with its number.
 - Rows may stand in any order and files may be named in any order; how many rows ran back in time is said.
-- Several files are parts of one trace: one layout, one clock. Where a file counts time, blocks and chats from its own
-  start, parts that overlap in time are different traces, and are refused; so is one file named twice.
+- Several files are parts of one trace: one layout, the same columns, one clock. Where a file counts time, blocks and
+  chats from its own start, parts that overlap in time are different traces, and are refused; so is one file named twice.
 - Names of chats and kinds are used and counted; chats are never kept.
 """
 
@@ -49,6 +49,7 @@ class _Reader:
         self.trouble = Trouble()
         self.chats = Chats()
         self.calendar = Calendar()
+        self.columns: tuple[str, frozenset[str]] | None = None
         self.last_ns = -1
         self.name = ""
 
@@ -100,6 +101,14 @@ class _Reader:
             message = f"the header is not that of the layout {self.layout.name}"
             expected, found = list(self.layout.columns), header[:20]
             raise InvalidError.of("AKF-F250", message, file=self.name, line=1, expected=expected, found=found)
+        first, columns = self.columns = self.columns or (self.name, frozenset(header))
+        if columns != set(header):
+            message = f"the columns are not those of {printable(first)}; parts of one trace have the same"
+            expected, found = sorted(columns), sorted(header)
+            hint = "ingest them one at a time"
+            raise InvalidError.of(
+                "AKF-F257", message, file=self.name, line=1, expected=expected, found=found, hint=hint
+            )
         return header
 
     def _row(self, header: list[str]) -> Callable[[bytes, int], None]:
@@ -214,7 +223,7 @@ def _no_row(value: Any, line: bytes) -> Bad:
 
 
 def _kind(parts: list[Any]) -> str:
-    if not all(isinstance(part, str) and part for part in parts):
+    if not all(type(part) is str and part for part in parts):
         raise Bad("AKF-F252", "the kind of the request is no text", "text", show(parts[0]))
     name = ", ".join(parts)
     if len(name) > _LONGEST_KIND:
