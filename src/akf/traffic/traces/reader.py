@@ -4,7 +4,7 @@ Invariants:
 - Nothing is skipped in silence: a line is a request, a counted failure, or a problem with its number.
 - Rows may stand in any order and files may be named in any order; how many rows ran back in time is said.
 - Several files are parts of one trace: one layout, the same columns, one clock. Where a file counts time, blocks and
-  chats from its own start, parts that overlap in time are different traces, and are refused; so is one file named twice.
+  chats from its own start, parts that overlap in time are different traces, and are refused; so is a file named twice.
 - Names of chats and kinds are used and counted; chats are never kept.
 """
 
