@@ -112,6 +112,24 @@ class TestIntegration:
         body = answered(capture, captures.workload(), others=[(there, refs("Capture")[0])])
         assert "elsewhere" not in spot(body)
 
+    def test_other_weights_of_one_operator_are_other_work(self) -> None:
+        """Two matrix products at the same T: that the small one is fast says nothing of the large one."""
+
+        def linear(name: str, outer: int) -> Value:
+            x, y = (
+                {"name": side, "access": access, "dtype": "bfloat16", "shape": [captures.SIZE, size], "layout": "ND"}
+                for side, access, size in (("x", "in", 4096), ("y", "out", outer))
+            )
+            return captures.site(name, op="linear", operands=[x, y])
+
+        large = captures.kernel(0.4, "gate-up-proj", name="MatMulV2")
+        small = captures.kernel(0.1, "qkv-proj", name="MatMulV3")
+        capture = captures.capture(large, small, lines=REST)
+        apart = captures.workload(linear("gate-up-proj", 24576), linear("qkv-proj", 6144))
+        assert "elsewhere" not in spot(answered(capture, apart), "gate-up-proj")
+        alike = captures.workload(linear("gate-up-proj", 6144), linear("qkv-proj", 6144))
+        assert spot(answered(capture, alike), "gate-up-proj")["rule"] == "PROVIDER_WINS"
+
     def test_a_log_that_names_the_operator_and_one_that_does_not(self) -> None:
         capture = plain(0.2)
         capture["health"]["remarks"] = ["add_rms_norm: custom operator is not registered, falling back"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.support import captures, runs
 from tests.support.cli import inside
+from tests.support.reports import Page
 
 from akf.contracts.canonical import digest
 
@@ -41,6 +42,26 @@ def test_a_file_is_never_replaced(traced_run: Path, tmp_path: Path) -> None:
     out.write_text("mine")
     assert inside("triage", traced_run, "--out", out).refused(5).codes == {"AKF-C101"}
     assert out.read_text() == "mine"
+
+
+def test_the_answer_as_a_page(traced: runs.Ready, traced_run: Path, tmp_path: Path) -> None:
+    for place, name in ((traced.campaign, "campaign.html"), (traced_run, "run.html")):
+        said = inside("triage", place, "--html", tmp_path / name).accepted().document
+        text = Page((tmp_path / name).read_bytes()).text
+        assert said["text"] in text
+        assert all(row["rule"] in text for row in said["hotspots"])
+        assert "rank 0" in text
+
+
+@pytest.mark.parametrize("taken", ["triage.json", "page.html"])
+def test_triage_and_page_appear_together_or_not_at_all(taken: str, traced_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    folder.mkdir()
+    (folder / taken).write_text("mine")
+    words = ("--out", folder / "triage.json", "--html", folder / "page.html")
+    assert inside("triage", traced_run, *words).refused(5).codes == {"AKF-C101"}
+    assert [path.name for path in folder.iterdir()] == [taken]
+    assert (folder / taken).read_text() == "mine"
 
 
 def test_a_target_from_the_command_line_is_marked(traced_run: Path, tmp_path: Path) -> None:

@@ -208,11 +208,14 @@ def triage(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="New file for the Triage.", readable=False)
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="New file for the answer as a page.", readable=False)
+    ] = None,
 ) -> Result:
     """Say whether this is worth a kernel, and which: from Workload and Capture alone."""
     from akf.cli.commands.triage import triage as answer
 
-    return answer(place, captures or [], target, stage, out)
+    return answer(place, captures or [], target, stage, out, html)
 
 
 @app.command("submit")
@@ -526,6 +529,7 @@ def capability_explain(
 
 @app.command("survey")
 def survey(
+    context: typer.Context,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -581,7 +585,7 @@ def survey(
     return answer(
         paths, target=target, arm=arm, model_config=model_config, framework_config=framework_config, revision=revision,
         tp=tp, model=model, stage=stage, step_kernel=step_kernel, policy=policy or [], data_class=data_class, out=out,
-        html=html,
+        html=html, quiet=context.obj.quiet,
     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def elsewhere(
     if not spot.entries or not spot.share:
         return None
     sites = workload["callsites"] if workload is not None else ()
-    ops = {site["id"]: (site["op"], site["operands"][0]["dtype"]) for site in sites}
+    ops = {site["id"]: (site["op"], *_work(site)) for site in sites}
     found: list[tuple[int, str, str, dict[str, Any]]] = []
     for measured, reference in [(capture, None), *others]:
         for kernel, theirs in _rivals(measured, ops):
@@ -57,6 +57,16 @@ def elsewhere(
                 value["capture"] = reference
             found.append((would - spent, kernel, "" if reference is None else reference["digest"], value))
     return min(found, key=lambda each: each[:3])[3] if found else None
+
+
+def _work(site: Value) -> Key:
+    """What a callsite does at given sizes: element type and shape of its first operand, and shape of its result."""
+    first = site["operands"][0]
+    result = next((operand for operand in site["operands"] if operand.get("access") == "out"), first)
+    shapes = [
+        tuple(size if isinstance(size, int) else size["sym"] for size in each["shape"]) for each in (first, result)
+    ]
+    return first["dtype"], *shapes
 
 
 def _rivals(capture: Value, ops: Mapping[str, Key]) -> Iterator[tuple[str, Mapping[Key, tuple[int, int]]]]:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, get_args
 
+from akf.cli.progress import Progress
 from akf.cli.result import Result
 from akf.contracts.problems import ConflictError, UsageError
 from akf.contracts.text import did_you_mean, show
@@ -33,6 +34,7 @@ def survey(
     data_class: str,
     out: Path | None,
     html: Path | None,
+    quiet: bool = False,
 ) -> Result:
     """Recognise, ingest and triage; publish what was asked for, or nothing."""
     from akf.contracts.models.triage import StageName  # noqa: PLC0415
@@ -51,7 +53,8 @@ def survey(
     named = {"model": model_config, "framework": framework_config}
     walked = walk(paths, KINDS, {kind: path for kind, path in named.items() if path is not None})
     asked = Asked(arm, revision, tp, model, stage, step_kernel, values, data_class)
-    gathered = gather(walked.found, asked)
+    with Progress("reading", quiet=quiet) as shown:
+        gathered = gather(walked.found, asked, shown)
     options = {
         "--target": target, "--arm": arm, "--model-config": model_config, "--framework-config": framework_config,
         "--revision": revision, "--tp": tp, "--model": model, "--stage": stage, "--step-kernel": step_kernel,

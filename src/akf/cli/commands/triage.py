@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,11 +16,12 @@ _ROW = (
 )  # fmt: skip
 
 
-def triage(place: Path, captures: list[Path], target: float | None, stage: str | None, out: Path | None) -> Result:
-    """Compute the Triage, publish it where a file is named, and answer with the ranked table and all of it."""
+def triage(
+    place: Path, captures: list[Path], target: float | None, stage: str | None, out: Path | None, html: Path | None
+) -> Result:
+    """Compute the Triage, publish it and its page where files are named, and answer with all of it."""
     from akf.contracts.models.triage import StageName  # noqa: PLC0415
     from akf.opportunity.artifact import of_campaign, of_run  # noqa: PLC0415
-    from akf.store.publish import publish_file  # noqa: PLC0415
     from akf.store.run import Run, checked  # noqa: PLC0415
 
     if target is not None and not 1 <= target < float("inf"):
@@ -36,9 +38,39 @@ def triage(place: Path, captures: list[Path], target: float | None, stage: str |
     else:
         value = of_campaign(place, stage, flags, captures)
     data = checked(value)
-    if out is not None:
-        publish_file(out, data)
-    return Result(document_of(value, None if out is None else str(out)))
+    if out is not None or html is not None:
+        _publish(out, data, html, place, value)
+    return Result(
+        {**document_of(value, None if out is None else str(out)), "html": None if html is None else str(html)}
+    )
+
+
+def _publish(out: Path | None, data: bytes, html: Path | None, place: Path, value: dict[str, Any]) -> None:
+    """The Triage and its page: both, or none."""
+    from akf.report.model import Report  # noqa: PLC0415
+    from akf.report.page import render  # noqa: PLC0415
+    from akf.report.triage import sections  # noqa: PLC0415
+    from akf.store.publish import publish_file  # noqa: PLC0415
+
+    with ExitStack() as stack:
+        if html is not None:
+            names = ", ".join(f"{parent['kind']} {parent['id']}" for parent in value["parents"])
+            report = Report(title=f"Triage of {place.name}", subtitle=names, sections=sections(value, _capture(place)))
+            publish_file(html, render(report), mode=0o644)
+            stack.push(lambda kind, *_: html.unlink() if kind is not None else None)
+        if out is not None:
+            publish_file(out, data)
+
+
+def _capture(place: Path) -> dict[str, Any] | None:
+    """The Capture that the Triage is of, for the time by rank and step."""
+    from akf.contracts.rules.check import check_campaign  # noqa: PLC0415
+    from akf.store.run import Run  # noqa: PLC0415
+
+    if place.is_dir():
+        return Run.open(place).load("capture.json").value
+    inputs = check_campaign(place).inputs
+    return None if inputs is None or inputs.capture is None else inputs.capture.value
 
 
 def document_of(value: dict[str, Any], path: str | None) -> dict[str, Any]:

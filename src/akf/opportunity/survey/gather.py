@@ -25,7 +25,7 @@ from akf.frameworks.health import with_health
 from akf.opportunity.survey.paths import Found
 from akf.store.draft import render
 from akf.traffic import bench, formats
-from akf.traffic.profiles import Complaints
+from akf.traffic.profiles import Complaints, Shown
 from akf.traffic.profiles import Options as ProfileOptions
 from akf.traffic.traces import reader
 from akf.traffic.traces import workload as traced
@@ -79,8 +79,13 @@ class Gathered:
         ]
 
 
-def gather(found: Sequence[Found], asked: Asked) -> Gathered:
+def gather(found: Sequence[Found], asked: Asked, shown: Shown = lambda _done, _all: None) -> Gathered:
     """Ingest everything.
+
+    Args:
+        found: what was recognised.
+        asked: what the person says.
+        shown: told of bytes of profiles read, and to be read.
 
     Raises:
         InvalidError: a file is malformed, or two stand where one may; with every problem.
@@ -100,7 +105,7 @@ def gather(found: Sequence[Found], asked: Asked) -> Gathered:
         _benchmarks(result, of["benchmark"], asked)
     for place, group in enumerate(_together(of["profile"])):
         with complaints.noted():
-            result.captures.append(_capture(group, place, result.framework, logs, asked))
+            result.captures.append(_capture(group, place, result.framework, logs, asked, shown))
     result.captures.sort(key=lambda capture: (-_steps(capture), capture["id"]))
     with complaints.noted():
         _traffic(result, of["trace"], asked)
@@ -124,7 +129,9 @@ def _together(profiles: Sequence[Found]) -> Iterable[list[Path]]:
     return groups.values()
 
 
-def _capture(paths: list[Path], place: int, framework: Draft | None, logs: list[Path], asked: Asked) -> Value:
+def _capture(
+    paths: list[Path], place: int, framework: Draft | None, logs: list[Path], asked: Asked, shown: Shown
+) -> Value:
     options = ProfileOptions(
         id="capture" if place == 0 else f"capture-{place + 1}",
         title=None,
@@ -134,7 +141,7 @@ def _capture(paths: list[Path], place: int, framework: Draft | None, logs: list[
         workload=None if framework is None else framework.workload,
         arm=asked.arm if framework is not None else None,
     )
-    capture = with_health(formats.ingest(paths, options), logs, asked.arm)
+    capture = with_health(formats.ingest(paths, options, shown), logs, asked.arm)
     return dict(_document(capture, "Capture").value)
 
 
