@@ -86,6 +86,8 @@ class TestAnswer:
         folder = traffic.written(tmp_path / "in", traffic.case(steps=5))
         document = traffic.survey(folder).accepted().document
         assert all(each["low_ratio"] is None for each in document["hotspots"])
+        assert (document["answer"]["answer"], document["answer"]["rule"]) == (None, "SHARE_UNKNOWN")
+        assert "At least 6 steps" in document["next"]["purpose"]
         assert not document["ready"]
         assert any("At least 6 steps" in each["expected"] for each in document["blockers"])
 

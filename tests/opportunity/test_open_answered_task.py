@@ -326,7 +326,8 @@ def test_five_steps_are_a_first_look_and_no_task(ready: runs.Ready, tmp_path: Pa
     made = bench(ready, tmp_path, short)
     refused = made.filled().refused(4)
     assert refused.codes == {"AKF-F384"}
-    assert "akf ingest profile" in refused.problems[0]["hint"]
+    assert "cannot be told yet" in refused.problems[0]["message"]
+    assert "akf ingest profile" in refused.problems[1]["hint"]
 
 
 class TestFrozen:

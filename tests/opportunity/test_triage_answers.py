@@ -265,8 +265,14 @@ class TestNoGo:
 
     def test_a_share_that_is_not_known(self) -> None:
         capture = plain(0.2, exposed_ns=None, steps_exposed_ns=None)
-        found = spot(answered(capture, captures.workload()))
-        assert (found["rule"], found["share_ratio"]) == ("SHARE_UNKNOWN", None)
+        body = answered(capture, captures.workload())
+        found = spot(body)
+        assert (found["answer"], found["rule"], found["share_ratio"]) == (None, "SHARE_UNKNOWN", None)
+        assert body["answer"] | {"text": ""} == {
+            "answer": None, "rule": "SHARE_UNKNOWN", "hotspot": "add-rms-norm", "text": "",
+        }  # fmt: skip
+        assert not body["ready"]
+        assert [each["expected"] for each in body["blockers"]] == ["The exposed time of every kernel, step by step."]
 
 
 class TestSteps:
@@ -279,6 +285,41 @@ class TestSteps:
             assert found["share_ratio"] == pytest.approx(0.2, abs=1e-5)
             assert body["ready"] is (steps == 6)
             assert [each["pointer"] for each in body["blockers"]] == (["/breakdown/0/steps_ns"] if steps == 5 else [])
+
+    @pytest.mark.parametrize("target", [1.05, 3.0])
+    def test_too_few_steps_are_no_conclusion(self, target: float) -> None:
+        """Neither a Task nor no-go, of a kernel or of a line, however far the target is."""
+        kernel = captures.kernel(0.2, steps=5)
+        capture = captures.capture(kernel, lines={"host_gap": 0.4}, steps=5)
+        body = answered(capture, captures.workload(), target_ratio=target)
+        assert {(each["name"], each["answer"], each["rule"]) for each in body["hotspots"]} == {
+            ("add-rms-norm", None, "SHARE_UNKNOWN"), ("host_gap", None, "SHARE_UNKNOWN"),
+        }  # fmt: skip
+        assert body["answer"]["answer"] is None
+        assert "cannot be told yet" in body["answer"]["text"]
+        assert [each["ceiling_high_ratio"] for each in body["hotspots"]] == [None, None]
+        assert not body["ready"]
+
+    def test_an_answer_beside_one_that_cannot_be_told(self) -> None:
+        """A Task is one; no-go is about the whole only when nothing is open."""
+        known = captures.kernel(0.2)
+        unknown = captures.kernel(0.05, None, name="Cast", exposed_ns=None, steps_exposed_ns=None)
+        both = captures.workload()
+        assert answered(captures.capture(known, unknown, lines=REST), both)["answer"]["hotspot"] == "add-rms-norm"
+        body = answered(captures.capture(known, unknown, lines=REST), both, target_ratio=1.5)
+        assert spot(body)["answer"] == "no_go"
+        assert (body["answer"]["answer"], body["answer"]["hotspot"], body["ready"]) == (None, "Cast", False)
+
+    def test_ranks_of_different_steps_have_no_interval(self) -> None:
+        capture = captures.capture(captures.kernel(0.2), lines=REST)
+        other = copy.deepcopy(capture["breakdown"][0]) | {"rank": 1}
+        other["steps_ns"] = [*other["steps_ns"][:-2], sum(other["steps_ns"][-2:])]
+        other["steps"] -= 1
+        capture["breakdown"].append(other)
+        capture["entries"][0]["rank"] = 0
+        body = answered(capture, captures.workload())
+        assert body["answer"]["answer"] is None
+        assert "there are 11 to 12" in body["blockers"][0]["expected"]
 
     def test_one_slow_step_moves_the_ratio_of_totals_and_not_the_estimate(self) -> None:
         capture = plain(0.2)

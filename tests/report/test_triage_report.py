@@ -52,6 +52,15 @@ def test_every_hotspot_with_its_numbers_and_its_rule(capture: Value) -> None:
                 assert numbers.number(spot[key], "times") in page.text
 
 
+def test_what_cannot_be_told_yet_is_no_no_go() -> None:
+    capture = captures.capture(captures.kernel(0.3, steps=5), steps=5)
+    body = triage(captures.workload(), capture, policy_of(capture))
+    page = drawn(body, capture)
+    assert "cannot be told yet" in page.text
+    assert "no-go" not in page.text
+    assert body["blockers"][0]["expected"] in page.text
+
+
 def test_where_the_time_goes(capture: Value) -> None:
     body = triage(captures.workload(), capture, policy_of(capture))
     page = drawn(body, capture)

@@ -2,9 +2,11 @@
 
 Invariants:
 - Rules are tried in the order of `_kernel` and `_line`; the first that holds answers, with the comparison that decided.
+- What cannot be told yet has the answer None: no-go is a conclusion, and a share without a high end allows none.
 - A hotspot is given up by its ceiling only at the high end of the share's interval, so that chance gives none up.
 - On an unhealthy baseline no hotspot is comparable: the answer is `configuration`, whatever the shares say.
-- The whole is answered by the first hotspot, in the order of shares, that is not given up.
+- The whole is answered by the first hotspot, in the order of shares, that has a Task; where none has, it is given up
+  only when all are.
 """
 
 from __future__ import annotations
@@ -54,9 +56,9 @@ class Facts(NamedTuple):
 
 
 class Said(NamedTuple):
-    """An answer with the rule that gave it."""
+    """An answer with the rule that gave it; None is: it cannot be told yet."""
 
-    answer: str
+    answer: str | None
     rule: str
     text: str
 
@@ -64,15 +66,14 @@ class Said(NamedTuple):
 def numbers(spot: Spot, policy: Policy) -> dict[str, Any]:
     """Ceiling, bound and needed speed-up of a share."""
     share, high = spot.share, spot.high
-    known = share is not None and high is not None
     return {
         "share_ratio": share,
         "total_share_ratio": spot.total_share,
         "interval": spot.interval,
-        "ceiling_ratio": ceiling(share) if known else None,  # type: ignore[arg-type]
-        "ceiling_high_ratio": ceiling(high) if known else None,  # type: ignore[arg-type]
-        "bound_ratio": bound(share, policy.local_speedup_ratio) if known else None,  # type: ignore[arg-type]
-        "needed_speedup_ratio": needed_speedup(share, policy.target_ratio) if known else None,  # type: ignore[arg-type]
+        "ceiling_ratio": None if share is None else ceiling(share),
+        "ceiling_high_ratio": None if high is None else ceiling(high),
+        "bound_ratio": None if share is None else bound(share, policy.local_speedup_ratio),
+        "needed_speedup_ratio": None if share is None else needed_speedup(share, policy.target_ratio),
     }
 
 
@@ -81,7 +82,9 @@ def answer_of(facts: Facts, health: Value, cost: Value, policy: Policy) -> Said:
     if not health["healthy"]:
         finding = health["findings"][0]
         return Said("configuration", finding["rule"], finding["text"])
-    hopeless = _hopeless(facts.spot, cost, policy)
+    if facts.spot.high is None:
+        return _unknown(facts.spot)
+    hopeless = _hopeless(facts.spot.high, cost, policy)
     if hopeless is not None:
         return hopeless
     return _line(facts.spot, cost, policy) if facts.spot.what == "line" else _kernel(facts, cost, policy)
@@ -92,15 +95,21 @@ def whole(hotspots: Sequence[Value], health: Value) -> dict[str, Any]:
     if not health["healthy"]:
         finding = health["findings"][0]
         return {"answer": "configuration", "rule": finding["rule"], "hotspot": None, "text": finding["text"]}
-    first = next((each for each in hotspots if each["answer"] != "no_go"), hotspots[0])
+    tasks = (each for each in hotspots if each["answer"] not in {"no_go", None})
+    open_ = (each for each in hotspots if each["answer"] is None)
+    first = next(tasks, None) or next(open_, None) or hotspots[0]
     return {"answer": first["answer"], "rule": first["rule"], "hotspot": first["name"], "text": first["text"]}
 
 
-def _hopeless(spot: Spot, cost: Value, policy: Policy) -> Said | None:
+def _unknown(spot: Spot) -> Said:
+    """What is said of a share that allows no conclusion."""
+    what = "is not known" if spot.share is None else f"is {spot.share:.5f} in what was captured, and has no interval"
+    return Said(None, "SHARE_UNKNOWN", f"It cannot be told yet: the share of {spot.name} {what}. See the blockers.")
+
+
+def _hopeless(high: float, cost: Value, policy: Policy) -> Said | None:
     """What no kind of Task could change."""
-    high, target = spot.high, policy.target_ratio
-    if high is None:
-        return Said("no_go", "SHARE_UNKNOWN", f"The share of {spot.name} is not known.")
+    target = policy.target_ratio
     most = ceiling(high)
     if most is not None and not reaches(high, target):
         text = f"With a share of at most {high:.5f} the ceiling is {most:.5f}, below the target {target:.5f}"

@@ -2,7 +2,7 @@
 
 Invariants:
 - The Triage is recomputed from the run's frozen inputs and must be byte-equal.
-- Only an answer without blockers becomes a Task, and no-go never does.
+- Only an answer without blockers becomes a Task; no-go, and what cannot be told yet, never does.
 - On an unhealthy baseline there is one Task, about the whole, whatever hotspot is asked for.
 """
 
@@ -106,9 +106,10 @@ class Answered:
             )
             for place, blocker in enumerate(self.value.get("blockers", ()))
         ]
-        kernels = self.spot is not None and self.type in {"kernel", "integration"}
-        if kernels and self.spot is not None and None in (self.spot["callsite"], self.spot["interval"]):
-            message = f"{self.name} has no callsite, or no interval of its share"
-            problems.append(Problem("AKF-F384", message, file=file, pointer="/hotspots"))
+        if self.type is None:
+            text = self.spot["text"] if self.spot is not None else self.value["answer"]["text"]
+            problems.insert(0, Problem("AKF-F384", f"there is no answer. {text}", file=file, pointer="/answer"))
+        if self.type in {"kernel", "integration"} and self.spot is not None and self.spot["callsite"] is None:
+            problems.append(Problem("AKF-F384", f"{self.name} has no callsite", file=file, pointer="/hotspots"))
         if problems:
             raise PreconditionError(problems)

@@ -6,6 +6,7 @@ Invariants:
 - The lines add up to the step time exactly: what the profiler's rounding leaves is the line `unaccounted`.
 - The estimate is Hodges-Lehmann over steps with its exact signed-rank interval; neighbouring steps are pooled to at
   most 128 groups. Without an interval the estimate is the ratio of totals, which always stands beside it.
+- Fewer steps than an interval needs tell no high end of a share, of a line neither, so that nothing is concluded.
 - A collective is no hotspot: communication and waiting for a slower rank are lines.
 - No two hotspots have one name.
 """
@@ -26,7 +27,11 @@ Value = Mapping[str, Any]
 
 
 class Spot(NamedTuple):
-    """A hotspot, or a line that no kernel fills, before anything is concluded from it."""
+    """A hotspot, or a line that no kernel fills, before anything is concluded from it.
+
+    Attributes:
+        high: the share's high end; a line's is its share, where there are steps enough. None: nothing can be concluded.
+    """
 
     name: str
     what: str
@@ -38,17 +43,19 @@ class Spot(NamedTuple):
     total_share: float | None
     interval: dict[str, Any] | None
     note: str | None
-
-    @property
-    def high(self) -> float | None:
-        """The share's high end, or the share itself where there is no interval."""
-        return self.interval["high_ratio"] if self.interval is not None else self.share
+    high: float | None = None
 
 
 def steps_of(capture: Value) -> tuple[int, int]:
     """How many steps every rank has at least, and the wall time of all steps of all ranks."""
     ranks = capture["breakdown"]
     return min(line["steps"] for line in ranks), sum(line["step_ns"] for line in ranks)
+
+
+def timed_steps(capture: Value) -> tuple[int, int]:
+    """How many steps with their own wall time a rank has, at least and at most."""
+    counts = [len(line.get("steps_ns", ())) for line in capture["breakdown"]]
+    return min(counts), max(counts)
 
 
 def lines_of(capture: Value) -> list[dict[str, Any]]:
@@ -76,11 +83,13 @@ def spots(capture: Value, policy: Policy) -> list[Spot]:
         spot._replace(name=f"{spot.name} (no callsite)") if spot.what == "kernel" and spot.name in taken else spot
         for spot in found
     ]
+    enough = timed_steps(capture)[0] >= min_pairs(policy.confidence)
     for line in lines_of(capture):
         if line["name"] in LINES and line["time_ns"]:
             share, time = line["share_ratio"], line["time_ns"]
             note = "The Capture holds this line as a total, so there is no interval over steps."
-            found.append(Spot(line["name"], "line", None, (), time, time, share, share, None, note))
+            high = share if enough else None
+            found.append(Spot(line["name"], "line", None, (), time, time, share, share, None, note, high))
     return sorted(found, key=lambda spot: (-(spot.share if spot.share is not None else -1), spot.what, spot.name))
 
 
@@ -123,7 +132,7 @@ def _kernels(what: str, name: str, entries: list[Value], wall: int, walls: list[
     interval = {
         "low_ratio": location.low, "high_ratio": location.high, "steps": location.n, "confidence": location.confidence,
     }  # fmt: skip
-    spot = spot._replace(share=location.estimate, interval=interval)
+    spot = spot._replace(share=location.estimate, interval=interval, high=location.high)
     if location.low <= total <= location.high:
         return spot
     return spot._replace(note=f"The ratio of totals, {total:.5f}, lies outside the interval: steps are not alike.")

@@ -20,7 +20,7 @@ from akf.opportunity.cost import cost_of
 from akf.opportunity.elsewhere import elsewhere
 from akf.opportunity.health import health_of
 from akf.opportunity.policy import Policy
-from akf.opportunity.shares import Spot, lines_of, spots, steps_of
+from akf.opportunity.shares import Spot, lines_of, spots, steps_of, timed_steps
 from akf.stats import min_pairs
 
 RULES_VERSION = 1
@@ -78,7 +78,7 @@ def triage(
         "cost": cost,
         "answer": answer,
         "blockers": blocked,
-        "ready": answer["answer"] != "no_go" and not blocked,
+        "ready": answer["answer"] not in {"no_go", None} and not blocked,
         "rules_version": RULES_VERSION,
     }
 
@@ -157,10 +157,13 @@ def _blockers(
 ) -> Iterator[dict[str, str]]:
     """What is missing before the answer can become a Task."""
     least = min_pairs(policy.confidence)
-    groups = min((len(line.get("steps_ns", ())) for line in capture["breakdown"]), default=0)
-    if groups < least:
-        expected = f"At least {least} steps with their wall times, for an interval of the share; there are {groups}."
+    fewest, most = timed_steps(capture)
+    if fewest < least:
+        expected = f"At least {least} steps with their wall times, for an interval of the share; there are {fewest}."
         yield _blocker("Capture", "/breakdown/0/steps_ns", expected, INGEST)
+    elif fewest != most:
+        expected = f"The same steps of every rank, for an interval of the share; there are {fewest} to {most}."
+        yield _blocker("Capture", "/breakdown", expected, INGEST)
     elif any(each["interval"] is None and each["what"] != "line" for each in hotspots if each["answer"] != "no_go"):
         expected = "The exposed time of every kernel, step by step."
         yield _blocker("Capture", "/entries", expected, INGEST)
@@ -175,7 +178,7 @@ def _blockers(
         expected = "Counters of the kernels' pipes, for the active bound: profile at Level1 with PipeUtilization."
         yield _blocker("Capture", "/entries", expected, INGEST)
     chosen = next((each for each in hotspots if each["name"] == answer["hotspot"]), None)
-    if chosen is not None and chosen["what"] == "kernel" and chosen["answer"] != "no_go":
+    if chosen is not None and chosen["what"] == "kernel" and chosen["answer"] not in {"no_go", None}:
         yield _blocker("Capture", "/entries", f"A callsite for the kernel {chosen['name']}.", INGEST)
 
 

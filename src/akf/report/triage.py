@@ -66,8 +66,10 @@ def sections(triage: Value, capture: Value | None = None) -> tuple[Section, ...]
     return tuple(section for section in found if section.blocks)
 
 
-def mark(answer: str) -> Mark:
+def mark(answer: str | None) -> Mark:
     """An answer as a word with its colour."""
+    if answer is None:
+        return Mark(word="cannot be told yet", tone="warn")
     return Mark(word=words(answer), tone=TONES.get(answer, "plain"))
 
 

@@ -3,6 +3,7 @@
 Invariants:
 - Shares are parts of the steps' wall time, never of summed device time.
 - Every policy value says where it comes from; one that nobody stated is marked `assumed`.
+- An answer that cannot be given yet is `null`; no-go is a conclusion like the others.
 - What was not observed is `null` or `unobserved`, never a guess.
 """
 
@@ -34,6 +35,7 @@ from akf.contracts.models.base import (
 
 TaskType = Literal["kernel", "integration", "configuration", "pipeline"]
 Verdict = Literal["kernel", "integration", "configuration", "pipeline", "no_go"]
+_NOT_YET = "It cannot be told yet; the blockers say what is missing."
 StageName = Literal["short_prefill", "long_prefill", "decode", "mixed"]
 
 
@@ -165,7 +167,9 @@ class Hotspot(Value):
         "No share, or the whole step.", "Speed-up of the service if it cost nothing, 1/(1-h).", 1.13636
     )
     ceiling_high_ratio: NonNegative | None = stated(
-        "No share, or the whole step.", "The ceiling at the high end of the interval.", 1.1628
+        "No high end of the share is known, or it is the whole step.",
+        "The ceiling at the high end of the interval; a line's is its ceiling.",
+        1.1628,
     )
     bound_ratio: NonNegative | None = stated(
         "No share.", "Speed-up of the service at the policy's local speed-up.", 1.0638
@@ -182,7 +186,7 @@ class Hotspot(Value):
     active_bound: ActiveBound = about("What limits this part of the step.", sample(ActiveBound))
     elsewhere: Elsewhere | None = maybe("A provider that is faster already.", sample(Elsewhere))
     comparable: bool = about("Whether a gain on this baseline would mean anything.", True)
-    answer: Verdict = about("Task type, or no-go.", "kernel")
+    answer: Verdict | None = stated(_NOT_YET, "Task type, or no-go.", "kernel")
     rule: Code = about("Rule that answered; `akf explain CODE` tells more.", "KERNEL_WORTHWHILE")
     text: Text = about("The comparison that decided, with its numbers.", "The ceiling 1.1628 exceeds the target 1.02.")
 
@@ -222,7 +226,7 @@ class Cost(Value):
 
 
 class TriageAnswer(Value):
-    answer: Verdict = about("Task type, or no-go.", "kernel")
+    answer: Verdict | None = stated(_NOT_YET, "Task type, or no-go.", "kernel")
     rule: Code = about("Rule that answered.", "KERNEL_WORTHWHILE")
     hotspot: Name | None = stated("The answer is about the whole baseline.", "Hotspot it is about.", "add-rms-norm")
     text: Text = about("The comparison that decided, with its numbers.", "The ceiling 1.1628 exceeds the target 1.02.")
@@ -250,7 +254,8 @@ class Triage(Artifact):
     )
     cost: Cost = about("What the campaign costs, and what it can detect.", sample(Cost))
     answer: TriageAnswer = about(
-        "The answer about the whole, by the first hotspot that is not given up.", sample(TriageAnswer)
+        "The answer about the whole, by the first hotspot that has a Task; no-go only when all are given up.",
+        sample(TriageAnswer),
     )
     blockers: tuple[TriageBlocker, ...] = several("What is missing for a Task.", [sample(TriageBlocker)])
     ready: bool = about("Whether the answer can become a Task.", False)

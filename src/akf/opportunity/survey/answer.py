@@ -128,6 +128,8 @@ def _next(
             "command": PROFILE,
             "purpose": f"A new profile: {refused.problems[0].hint or refused.problems[0].message}.",
         }
+    if body["answer"]["answer"] is None:
+        return {"command": PROFILE, "purpose": f"A new profile: {body['blockers'][0]['expected']}"}
     if gathered.framework is None:
         arm = "" if asked.arm is not None else " --arm ARM"
         return {
