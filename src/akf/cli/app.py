@@ -272,6 +272,18 @@ def build(
     return answer(place, candidate, route, soc, out, toolchains or [], options or [], keys)
 
 
+@app.command("inspect")
+def inspect(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Object, cubin, archive, or text that a build made.", readable=False)
+    ],
+) -> Result:
+    """Say what a built file is: identity, kernels, symbols, digests; never run it."""
+    from akf.cli.commands.inspect_file import inspect as answer
+
+    return answer(file)
+
+
 @app.command("evaluate")
 def evaluate(
     run: RunArgument,

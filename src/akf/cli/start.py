@@ -32,7 +32,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
 }
 USAGE = 2
 LATER = frozenset({
-    "arm", "bundle", "calibrate", "capture", "deploy", "diff", "doctor", "init", "inspect",
+    "arm", "bundle", "calibrate", "capture", "deploy", "diff", "doctor", "init",
     "job", "judge-suite", "knowledge", "release", "report", "rollback", "runtime", "server",
     "try", "verify", "worker",
 })  # fmt: skip
