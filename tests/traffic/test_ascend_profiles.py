@@ -279,11 +279,30 @@ class TestRanks:
         folder = torch_npu(tmp_path, ROWS)
         assert refused(folder, folder) == [("AKF-F129", None, None)]
 
+    def test_slices_of_an_export_are_one_and_two_exports_are_refused(self, tmp_path: Path) -> None:
+        whole = msprof(tmp_path / "whole", ROWS)
+        sliced = msprof(tmp_path / "sliced", ROWS)
+        out = sliced / "mindstudio_profiler_output"
+        next(out.glob("op_summary_*")).unlink()
+        for number, rows in enumerate((ROWS[:4], ROWS[4:])):
+            text = profiles.kernel_table(rows, profiles.OP_SUMMARY["cann9"])
+            (out / f"op_summary_slice_{number}_20260823101530.csv").write_text(text)
+        assert times(capture(sliced)) == times(capture(whole))
+        twice = next((whole / "mindstudio_profiler_output").glob("op_summary_*"))
+        twice.with_name("op_summary_20260824101530.csv").write_text(twice.read_text())
+        assert refused(whole) == [("AKF-F129", "op_summary_20260824101530.csv", None)]
+
     def test_devices_of_msprof_stand_for_ranks(self, tmp_path: Path) -> None:
         found = capture(msprof(tmp_path, [*STEP, *(ran._replace(device=3) for ran in STEP)]))
         assert [line["rank"] for line in found["breakdown"]] == [0, 3]
         checks = [(one["rank"], one["holds"]) for one in found["checks"]]
         assert checks == [(0, True), (3, True)]
+
+    def test_a_statistic_that_knows_no_device_is_of_the_only_one(self, tmp_path: Path) -> None:
+        folder = msprof(tmp_path, [ran._replace(device=3) for ran in STEP])
+        table = next(folder.rglob("op_statistic_*"))
+        table.write_text(profiles.op_statistic(STEP, device=False))
+        assert [one["holds"] for one in capture(folder)["checks"]] == [True]
 
     def test_settings_that_differ_are_refused(self, tmp_path: Path) -> None:
         torch_npu(tmp_path, ROWS, name="a_ascend_pt")

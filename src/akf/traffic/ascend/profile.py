@@ -282,10 +282,7 @@ class _Profile:
     def _tables(self, rank: int, kernels: Kernels, found: dict[str, list[pl.DataFrame]]) -> None:
         own = {kind: pl.concat(frames) for kind, frames in found.items()}
         if self._site.tool == MSPROF:
-            own = {
-                kind: frame.filter(pl.col("device").fill_null(0) == rank) if "device" in frame.columns else frame
-                for kind, frame in own.items()
-            }
+            own = {kind: _of_device(frame, rank) for kind, frame in own.items()}
         if "step_trace_time" in own:
             self.steps = own["step_trace_time"]
             self.checks += statistics.step_checks(self.steps, rank)
@@ -296,6 +293,13 @@ class _Profile:
             self.checks += statistics.operator_checks(own["op_statistic"], by_type, self.steps, rank)
         if "api_statistic" in own and rank == min(self.ranks):
             self.host = statistics.host(own["api_statistic"], rank)
+
+
+def _of_device(table: pl.DataFrame, device: int) -> pl.DataFrame:
+    """The rows of one device; all of a table that knows none."""
+    if "device" not in table.columns or table["device"].null_count() == table.height:
+        return table
+    return table.filter(pl.col("device").fill_null(0) == device)
 
 
 _TABLES = {

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from akf.contracts.files import open_regular
+from akf.contracts.problems import InvalidError
 from akf.traffic.ascend import columns
 from akf.traffic.cells import LONGEST_LINE
 from akf.traffic.kernels import COLUMNS, WINDOW, family
@@ -29,7 +31,8 @@ from akf.traffic.steps import cut
 
 HCCL = ("HCCL", "COMMUNICATION")
 _COLLECTIVE = "hcom_"
-_CUBE, _VECTOR, _MIXED = ("AI_CORE",), ("AI_VECTOR_CORE",), ("MIX_AIC", "MIX_AIV")
+_CORES = {"aic": ("AI_CORE", "MIX_AIC", "MIX_AIV"), "aiv": ("AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV")}
+"""The kinds of core on which a unit's counters are measured."""
 _UNKNOWN = "unknown"
 
 
@@ -99,18 +102,30 @@ class Kernels:
         return any(columns.STEP_ID.encode() in head.split(b",") for head in heads)
 
     def frames(self) -> Iterator[tuple[str, pl.DataFrame]]:
-        """File and tasks, with `step` as the profiler numbered it, or null."""
+        """File and tasks, with `step` as the profiler numbered it, or null.
+
+        Raises:
+            InvalidError: A file is malformed, or two files are exports of the same tasks.
+        """
         table = columns.KERNELS if self._symbols is None else columns.KERNELS_WITH_IDS
         self.digests, self.count, self.named = [], 0, 0
         self.by_type = self.by_type.clear()
+        times: list[list[pl.DataFrame]] = []
         for path in self._paths:
             reader = Reader(path, str(path), table, self._progress)
+            times.append([])
             for frame in reader:
                 self.header, self.unread = reader.header.names, reader.header.unread
                 tasks = self._tasks(frame, reader.header.extra)
                 self._count(tasks)
+                if len(self._paths) > 1:
+                    times[-1].append(tasks.select("rank", "kernel", "start_ns", "duration_ns"))
                 yield str(path), tasks
             self.digests.append(reader.digest)
+        for (one, first), (other, second) in combinations(_together(self._paths, times), 2):
+            if _same(first, second):
+                message = f"{one.name} and {other.name} hold the same tasks"
+                raise InvalidError.of("AKF-F129", message, file=str(other), hint="keep one export of a profile")
 
     def _tasks(self, frame: pl.DataFrame, counters: tuple[str, ...]) -> pl.DataFrame:
         core = pl.col("core_type")
@@ -123,6 +138,7 @@ class Kernels:
             kernel = pl.when(collective).then(kernel).otherwise(pl.coalesce("symbol", "kernel"))
         rank = pl.col("device").fill_null(0) if self._rank is None else pl.lit(self._rank, pl.Int64)
         unknown = pl.when(collective).then(pl.lit(HCCL[0])).otherwise(pl.lit(_UNKNOWN)).cast(pl.Categorical)
+        frame = frame.with_columns(core.is_in(cores).alias(f"{unit} ran") for unit, cores in _CORES.items())
         return frame.select(
             *(name for name in COLUMNS if name in frame.columns and name not in {"kernel", "core_type", "blocks"}),
             "line",
@@ -136,7 +152,7 @@ class Kernels:
             graph=pl.col("model") != columns.EAGER,
             blocks=pl.when(pl.col("blocks") > 0).then("blocks"),
             step=pl.col("step_id") + WINDOW * self._window,
-            **{name: pl.when(core.is_in(_cores(name))).then(name) for name in counters},
+            **{name: pl.when(_runs(name)).then(name) for name in counters},
         )
 
     def _with_symbols(self, frame: pl.DataFrame, symbols: Symbols) -> pl.DataFrame:
@@ -202,5 +218,18 @@ def starts_of(tasks: pl.DataFrame, marker: str) -> pl.DataFrame:
     return tasks.join(wanted, on=names.columns, how="semi", nulls_equal=True).select("rank", "start_ns")
 
 
-def _cores(counter: str) -> tuple[str, ...]:
-    return (*(_CUBE if counter.startswith("aic") else _VECTOR), *_MIXED)
+def _together(paths: list[Path], times: list[list[pl.DataFrame]]) -> Iterator[tuple[Path, pl.DataFrame]]:
+    """Each file with its tasks' times, where there are several."""
+    if len(paths) > 1:
+        yield from zip(paths, map(pl.concat, times), strict=True)
+
+
+def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Whether most of the smaller table is in the larger one; slices of one export share at most a chance row."""
+    both = one.unique().join(other.unique(), on=one.columns, how="semi", nulls_equal=True).height
+    return 2 * both > min(one.height, other.height)
+
+
+def _runs(counter: str) -> str:
+    """The column that says whether the cores of a counter ran."""
+    return next(f"{unit} ran" for unit in _CORES if counter.startswith(unit))
