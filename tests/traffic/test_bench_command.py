@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support import benchmarks
-from tests.support.benchmarks import steady, write
+from tests.support.benchmarks import aiperf, steady, write
 from tests.support.cli import inside
 
 from akf.contracts.canonical import digest, parse_canonical
@@ -90,6 +90,13 @@ def test_two_results_side_by_side_the_first_named_first(tmp_path: Path) -> None:
     assert (sources[comparison["a"]], sources[comparison["b"]]) == ("z-old.json", "a-new.json")
     change = next(p for p in comparison["pairs"] if (p["concept"], p["statistic"]) == ("ttft", "max"))
     assert change["change_ratio"] == 0.5
+
+
+def test_two_parts_of_one_run_are_no_two_sides(tmp_path: Path) -> None:
+    folder = aiperf(tmp_path / "a", RUN)
+    parts = [folder / "profile_export_aiperf.json", folder / "profile_export.jsonl"]
+    assert inside("ingest", "bench", *parts, "--compare").refused(2).codes == {"AKF-F212"}
+    assert inside("ingest", "bench", folder, folder, "--compare").accepted().document["comparison"]["comparable"]
 
 
 def test_a_path_with_two_runs_has_no_side(tmp_path: Path) -> None:

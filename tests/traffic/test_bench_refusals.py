@@ -252,6 +252,12 @@ class TestFiles:
         assert ingest([tmp_path]).ignored == ["b.json"]
         assert refusal(tmp_path, other) == refusal(other, tmp_path)
 
+    @pytest.mark.parametrize("header", ["Performance Parameters,Stages,N", "Performance,Stage,N", "", '"'])
+    def test_another_table_is_nobody_s(self, tmp_path: Path, header: str) -> None:
+        path = tmp_path / "a.csv"
+        path.write_text(f"{header}\nTTFT,total,1\n")
+        assert [p.code for p in refusal(path)] == ["AKF-F208"]
+
     def test_a_folder_without_any_result_is_refused(self, tmp_path: Path) -> None:
         pretty(tmp_path / "a.json", {"ttft": 1})
         (problem,) = refusal(tmp_path)

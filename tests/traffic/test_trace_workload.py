@@ -71,6 +71,16 @@ def test_tokens_of_another_tokenizer_are_marked(
     assert ("tokenizer_matches" in found) == (matches is not None)
 
 
+def test_the_tokenizer_of_another_trace_is_not_that_of_the_model(tmp_path: Path) -> None:
+    other = made(draft(EVERYTHING), path_of(tmp_path, "mooncake"), tokenizer="Kimi")
+    assert other.workload["source"]["tokenizer_matches"] is False
+    again = made(parse(other.data, "w.json"), path_of(tmp_path, "mooncake"), tokenizer="Kimi")
+    assert "tokenizer_matches" not in again.workload["source"]
+    same = made(draft(EVERYTHING), path_of(tmp_path, "mooncake"), tokenizer="Qwen3")
+    again = made(parse(same.data, "w.json"), path_of(tmp_path, "mooncake"), tokenizer="Qwen3")
+    assert again.workload["source"]["tokenizer_matches"] is True
+
+
 @pytest.mark.parametrize(
     ("of_draft", "of_trace", "expected"),
     [

@@ -74,14 +74,20 @@ def _comparison(paths: Sequence[Path], artifact: dict[str, Any], options: dict[s
     """The first path's result against the second's, by their ids in the artifact."""
     from akf.traffic.bench import compare, ingest  # noqa: PLC0415
 
+    found = {_origin(result): result for result in artifact["results"]}
     sides = []
     for path in paths:
         alone = ingest([path], **options).artifact["results"]
         if len(alone) != 1:
             raise _usage(f"--compare takes two paths of one result each; {path} holds {len(alone)}")
-        key = (alone[0]["sources"], alone[0]["position"])
-        sides.append(next(r for r in artifact["results"] if (r["sources"], r["position"]) == key))
-    return compare(sides[0], sides[1])
+        sides.append(_origin(alone[0]))
+    if not found.keys() >= set(sides):
+        raise _usage("--compare takes two runs; these paths are parts of one")
+    return compare(found[sides[0]], found[sides[1]])
+
+
+def _origin(result: dict[str, Any]) -> tuple[Any, ...]:
+    return (*((source["name"], source["digest"]) for source in result["sources"]), result["position"])
 
 
 def _id(name: str) -> str:

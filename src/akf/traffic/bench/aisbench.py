@@ -121,6 +121,8 @@ def rows(file: File) -> tuple[list[dict[str, Any]], list[Problem]] | None:
     problems: list[Problem] = []
     try:
         header = next(reader)
+        if header[:2] != list(HEADER):
+            return None
         if len(set(header)) != len(header):
             return [], [Problem("AKF-F207", "a column is named twice", file.name, None, 1)]
         for row in reader:

@@ -148,10 +148,16 @@ def _source(draft: dict[str, Any], trace: Trace, options: Options) -> dict[str, 
         source["time_unit_ns"] = layout.unit_ns
     if tokenizer is not None:
         source["tokenizer"] = tokenizer
-    matches = _matches(draft.get("tokenizer"), layout, options.tokenizer)
+    matches = _matches(_served(draft), layout, options.tokenizer)
     if matches is not None:
         source["tokenizer_matches"] = matches
     return source
+
+
+def _served(draft: dict[str, Any]) -> str | None:
+    """The served model's tokenizer; a draft that was itself made of a trace names that of the trace."""
+    known = draft["kind"] != "trace" or draft.get("tokenizer_matches")
+    return draft.get("tokenizer") if known else None
 
 
 def _matches(served: str | None, layout: Layout, stated: str | None) -> bool | None:
