@@ -97,7 +97,7 @@ SYNTAX = "k:52:1: error: custom op 'garbage' is unknown\n[ERROR] Failed to parse
 )
 def test_one_exit_status_and_three_outcomes(text: str, made: set[str], code: str, said: str) -> None:
     step = Step("bishengir-compile", (), (HIVM,), ("kernel.o",))
-    outcome = TRITON.classify(step, Ended(1, text, False, "none", False), frozenset(made))
+    outcome = TRITON.classify(step, Ended(1, text, None, "none", False), frozenset(made))
     assert outcome is not None
     assert outcome.code == code
     assert said in outcome.message

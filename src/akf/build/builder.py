@@ -5,6 +5,7 @@ Invariants:
 - The launch spec agrees with the Task's ABI, operand by operand.
 - Candidate, launcher and the Task's deliberately wrong kernel are compiled with the same flags and environment.
 - The candidate is compiled twice, in two folders; whether the bytes agree is recorded, not assumed.
+- It is shut in at least as the Campaign demands of an evaluation, or it is not begun.
 - A candidate that does not compile is a Build with outcome `failed`: it stays as evidence, and no gate takes it.
 """
 
@@ -39,7 +40,8 @@ def build(run_path: Path, candidate: str, keys: Path) -> dict[str, Any]:
     """Build one Candidate; returns the Build.
 
     Raises:
-        PreconditionError: there is no such Candidate, or it is decided.
+        PreconditionError: there is no such Candidate, it is decided, or this machine cannot shut a
+            build in as demanded.
         InvalidError: its launch spec is invalid or disagrees with the Task's ABI.
         BlockedError: the route's compiler is missing.
         ConflictError: it was built already.
@@ -96,7 +98,7 @@ def _build(
     def job(files: Sequence[TreeFile]) -> Job:
         return Job(tuple(file.path for file in files), {}, soc, soc, spec)
 
-    tools = bench(chosen, job(sources), Place())
+    tools = bench(chosen, job(sources), Place(), least=run.campaign["promotion"]["min_isolation"])
     with tempfile.TemporaryDirectory(prefix="akf-build-") as scratch:
         work = Path(scratch)
         first = build_subject(tools, job(sources), sources, work / "first", "candidate", spec.symbol)

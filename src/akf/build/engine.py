@@ -2,8 +2,10 @@
 
 Invariants:
 - Every build happens in a folder of its own that holds the given files and nothing else.
+- What is compiled is what was digested: files are written from the bytes that were read, and are read-only to steps.
 - A step may add the files that it says it makes, and change none of an earlier step: a file that code of the source
-  planted for a later step is removed, one that it changed ends the build.
+  planted for a later step is removed, one that it changed ends the build. A link, a FIFO or a device under the name of
+  an output ends it too.
 - Home, temporary and cache folders are empty before every step.
 - A stage is reached when its file is there after the steps that make it; a tool's exit status alone says nothing.
 - A missing tool leaves what was reached before it, and is named; anything else that goes wrong fails the build.
@@ -11,9 +13,6 @@ Invariants:
 
 from __future__ import annotations
 
-import os
-import shutil
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,14 +20,14 @@ from typing import Any, NamedTuple
 from akf.contracts.canonical import digest
 from akf.contracts.problems import BlockedError
 from akf.contracts.text import printable
+from akf.contracts.tree import tree_digest
 from akf.routes import outcomes
 from akf.routes.outcomes import Outcome
 from akf.routes.route import Job, Plan, Route, SourceRefused, Step
-from akf.routes.sandbox import WRITTEN, Sandbox, layout
+from akf.routes.sandbox import WRITTEN, Sandbox, layout, outputs
 from akf.routes.tools import Found, Place, ToolMissing, missing
 from akf.store.untrusted import TreeFile
 
-MAX_OUTPUT_BYTES = 256 * 1024**2
 _PRIVATE = tuple(name for name in WRITTEN if name != "out")
 
 
@@ -41,6 +40,8 @@ class Bench(NamedTuple):
     toolkit: dict[str, str]
     extra: tuple[Path, ...] = ()
     """Paths that the tools need under their own names."""
+    least: str = "none"
+    """The weakest isolation that will do."""
 
     def tool(self, name: str) -> Found | None:
         """The tool of this name, where it is there."""
@@ -64,7 +65,11 @@ class Made(NamedTuple):
     """Normal forms, by stage."""
     notes: tuple[str, ...]
     isolation: str
+    sandbox: Mapping[str, Any]
+    """How the commands were shut in."""
     randomised: bool
+    inputs: str
+    """Digest over everything that could change what is made."""
 
     @property
     def built(self) -> bool:
@@ -72,8 +77,15 @@ class Made(NamedTuple):
         return self.outcome is None or not self.outcome.failed
 
 
-def bench(route: Route, job: Job, place: Place, toolkit: dict[str, str] | None = None) -> Bench:
+def bench(route: Route, job: Job, place: Place, toolkit: dict[str, str] | None = None, least: str = "none") -> Bench:
     """The tools of this machine for a job.
+
+    Args:
+        route: the route.
+        job: what is built.
+        place: where tools may be.
+        toolkit: whose name the build carries, where it is not the route's own.
+        least: the weakest isolation that will do.
 
     Raises:
         BlockedError: not even the first stage can be reached.
@@ -86,7 +98,7 @@ def bench(route: Route, job: Job, place: Place, toolkit: dict[str, str] | None =
     extra = [
         path.parent.parent for path in own if not any(path.is_relative_to(r.resolve()) for r in place.roots.values())
     ]
-    return Bench(route, place, found, toolkit or route.toolkit(found), tuple(dict.fromkeys(extra)))
+    return Bench(route, place, found, toolkit or route.toolkit(found), tuple(dict.fromkeys(extra)), least)
 
 
 def make(tools: Bench, job: Job, files: Sequence[TreeFile], folder: Path) -> Made:
@@ -100,15 +112,33 @@ def make(tools: Bench, job: Job, files: Sequence[TreeFile], folder: Path) -> Mad
     """
     layout(folder)
     for file in files:
-        _write(folder / "src" / file.path, file.data)
+        _write(folder / "src" / file.path, file.data, executable=file.executable)
     build = _Build(tools, job, folder)
     try:
         plan = tools.route.plan(job)
     except SourceRefused as error:
+        build.inputs = _inputs(tools, job, files, Plan(()))
         return build.ended(Outcome(outcomes.REJECTED, f"error: {error}"))
+    build.inputs = _inputs(tools, job, files, plan)
     for name, data in plan.files.items():
         _write(folder / "in" / name, data)
     return build.run(plan)
+
+
+def _inputs(tools: Bench, job: Job, files: Sequence[TreeFile], plan: Plan) -> str:
+    """Digest over the sources, the route's own files, and all that is told to the tools and that they are."""
+    tree = [(f"src/{file.path}", file.executable, digest(file.data)) for file in files]
+    tree += [(f"in/{name}", False, digest(data)) for name, data in plan.files.items()]
+    told = {
+        "route": tools.route.name,
+        "soc": job.soc,
+        "target": job.target,
+        "options": dict(job.options),
+        "steps": [{**step._asdict(), "limits": step.limits._asdict()} for step in plan.steps],
+        "variables": _variables(tools),
+        "tools": [each.record for each in tools.found],
+    }
+    return tree_digest(tree, told)
 
 
 class _Build:
@@ -119,7 +149,7 @@ class _Build:
         self._job = job
         self._out = folder / "out"
         self._folder = folder
-        self._sandbox = Sandbox(folder, tools.place.roots, tools.extra)
+        self._sandbox = Sandbox(folder, tools.place.roots, tools.extra, least=tools.least)
         self._variables = _variables(tools)
         self._commands: list[dict[str, Any]] = []
         self._log: list[str] = []
@@ -127,6 +157,7 @@ class _Build:
         self._notes: list[str] = []
         self._files: dict[str, bytes] = {}
         self._randomised = True
+        self.inputs = ""
 
     def run(self, plan: Plan) -> Made:
         """All steps up to the first that does not do its work, and the normal forms of what was reached."""
@@ -136,6 +167,8 @@ class _Build:
                 outcome = self._step(step)
             elif not outcome.failed and step.normalises:
                 self._step(step)
+        for name in WRITTEN:
+            outputs.clear(self._folder / name)
         return self.ended(outcome)
 
     def ended(self, outcome: Outcome | None) -> Made:
@@ -162,6 +195,8 @@ class _Build:
             normal=normal,
             notes=tuple(dict.fromkeys(self._notes)),
             isolation=self._sandbox.isolation,
+            sandbox=self._sandbox.record,
+            inputs=self.inputs,
             randomised=self._randomised,
         )
 
@@ -171,8 +206,7 @@ class _Build:
             program = self._tools.route.data.program(step.tool)
             return Outcome(outcomes.MISSING, str(missing(program, self._tools.place)), step.tool)
         for name in _PRIVATE:
-            shutil.rmtree(self._folder / name)
-            (self._folder / name).mkdir()
+            outputs.clear(self._folder / name)
         self._variables |= step.variables
         ended = self._sandbox.run([tool.call, *step.argv], self._variables, step.limits, randomised=False)
         self._randomised = ended.randomised
@@ -181,27 +215,31 @@ class _Build:
         self._commands.append({"argv": argv, "returncode": ended.status, "log_digest": digest(log)})
         self._log.append(f"$ {' '.join(argv)}\n{ended.text}")
         self._notes += [printable(note)[:4096] for note in self._tools.route.notes(ended.text)]
-        changed = self._take(step)
-        if changed is not None:
-            return Outcome(outcomes.REJECTED, f"error: {step.tool} ran code that changed {changed} of an earlier step")
-        outcome = self._tools.route.classify(step, ended, frozenset(self._files))
+        refused = self._take(step)
+        if ended.stopped is not None:
+            outcome: Outcome | None = outcomes.stopped(step.tool, ended.stopped, step.limits)
+        else:
+            outcome = refused or self._tools.route.classify(step, ended, frozenset(self._files))
         if outcome is not None and outcome.failed:
-            self._errors = tuple(self._tools.route.errors(ended.text)) if ended.status else (outcome.message,)
+            own = ended.status and ended.stopped is None and refused is None
+            self._errors = tuple(self._tools.route.errors(ended.text)) if own else (outcome.message,)
         return None if step.normalises else outcome
 
-    def _take(self, step: Step) -> str | None:
-        """Read what the step made and remove what it should not have; the name of an earlier file that differs."""
+    def _take(self, step: Step) -> Outcome | None:
+        """Read what the step made and remove what it should not have; what is wrong with it."""
         allowed = {*step.makes, *step.may_make}
-        for path in sorted(self._out.iterdir()):
-            entry, data = path.name, _read(path)
-            if entry in self._files:
-                if data != self._files[entry]:
-                    return entry
-            elif data is not None and entry in allowed:
-                self._files[entry] = data
-            else:
-                _remove(path)
-        return next((name for name in self._files if not (self._out / name).exists()), None)
+        left = outputs.collect(self._out, {*allowed, *self._files})
+        outputs.clear(self._out, keep={*self._files, *left.files})
+        for name in self._files:
+            if left.files.get(name) != self._files[name]:
+                return Outcome(outcomes.REJECTED, f"error: {step.tool} ran code that changed {name} of an earlier step")
+        self._files |= left.files
+        self._notes += [
+            f"{step.tool} left out/{name[:200]}, which {why}; it was removed" for name, why in left.odd.items()
+        ]
+        for name, why in left.refused.items():
+            return Outcome(outcomes.REFUSED, f"error: out/{name}, as {step.tool} left it, {why}")
+        return None
 
 
 def _variables(tools: Bench) -> dict[str, str]:
@@ -212,31 +250,7 @@ def _variables(tools: Bench) -> dict[str, str]:
     return {**found, "PATH": ":".join([*(path for path in dict.fromkeys(own) if path not in known), *known])}
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes, *, executable: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-
-
-def _read(path: Path) -> bytes | None:
-    """A regular file with one name and of bounded size, or None."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_size > MAX_OUTPUT_BYTES:
-            return None
-        parts = []
-        while part := os.read(descriptor, 1 << 20):
-            parts.append(part)
-        return b"".join(parts)
-    finally:
-        os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
+    path.chmod(0o555 if executable else 0o444)

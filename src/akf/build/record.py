@@ -51,7 +51,9 @@ def record(
         "tools": [each.record for each in tools.found],
         "commands": [command for product in products for command in product.made.commands],
         "variables": [{"name": name, "value": item} for name, item in sorted(first.made.variables.items())],
+        "inputs_digest": first.made.inputs,
         "isolation": levels.pop() if len(levels) == 1 else "none",
+        "sandbox": dict(first.made.sandbox),
         "outputs": [output for product in products for output in product.outputs],
     }
     if launch is not None:

@@ -9,12 +9,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from akf.routes.sandbox import Limits, Stop, in_words
+
 REJECTED = "SOURCE_REJECTED"
 OVERFLOW = "UB_OVERFLOW"
 MISSING = "TOOLCHAIN_MISSING"
 TIMED_OUT = "BUILD_TIMED_OUT"
 CRASHED = "COMPILER_CRASHED"
 NOTHING = "NO_BUILD_OUTPUT"
+REFUSED = "BUILD_OUTPUT_REFUSED"
+STOPPED: dict[Stop, str] = {
+    "time": TIMED_OUT,
+    "memory": "BUILD_OUT_OF_MEMORY",
+    "disk": "BUILD_OUT_OF_DISK",
+    "processes": "BUILD_TOO_MANY_PROCESSES",
+}
+"""By the limit that was reached."""
 
 
 class Outcome(NamedTuple):
@@ -28,3 +38,8 @@ class Outcome(NamedTuple):
     def failed(self) -> bool:
         """Whether nothing of the build may be used; a missing tool leaves what was reached before it."""
         return self.code != MISSING
+
+
+def stopped(tool: str, stop: Stop, limits: Limits) -> Outcome:
+    """A command reached a limit."""
+    return Outcome(STOPPED[stop], f"{tool} {in_words(stop, limits)}")

@@ -155,8 +155,8 @@ class Route:
             ran: what it did.
             made: files in `out/` after it.
         """
-        if ran.timed_out:
-            return Outcome(outcomes.TIMED_OUT, f"{step.tool} did not end within {step.limits.wall_s:g} s")
+        if ran.stopped is not None:
+            return outcomes.stopped(step.tool, ran.stopped, step.limits)
         lines = self.errors(ran.text)
         if ran.status < 0 or ran.status > _SIGNALS:
             number = -ran.status if ran.status < 0 else ran.status - _SIGNALS

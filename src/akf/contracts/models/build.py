@@ -161,6 +161,21 @@ class Stopped(Value):
     tool: Name | None = maybe("Tool that is missing.", "hivmc")
 
 
+class Tried(Value):
+    level: Isolation = about("Stronger level that was not to be had.", "bwrap")
+    why: Text = about("Why it was not to be had.", "bwrap is not installed")
+
+
+class Shut(Value):
+    program: Tool | None = maybe("Program that shut the commands in, where it was not AKF itself.", sample(Tool))
+    landlock: Count | None = maybe("Version of Landlock that took the files away, where it was used.", 7)
+    system_calls_filtered: bool = about("Whether system calls that no build needs were refused.", True)
+    network_namespace: bool = about(
+        "Whether the commands had a network namespace of their own, with nothing in it.", True
+    )
+    tried: tuple[Tried, ...] = several("Stronger levels that were tried, and why they failed.", [sample(Tried)])
+
+
 class Build(Artifact):
     kind: Literal["Build"] = about("Kind of this artifact.", "Build")
     parents: tuple[Ref, ...] = about(
@@ -193,7 +208,12 @@ class Build(Artifact):
         [sample(Command)],
     )
     variables: tuple[Setting, ...] = about("The whole environment that the commands saw.", [sample(Setting)])
+    inputs_digest: Digest | None = maybe(
+        "Digest over sources with their modes, options, commands, environment and tools: all that changes the result.",
+        "sha256:" + "0" * 64,
+    )
     isolation: Isolation = about("Isolation of the build.", "userns")
+    sandbox: Shut | None = maybe("How the commands were shut in.", sample(Shut))
     outputs: tuple[Output, ...] = about(
         "Files that the build produced.",
         [sample(Output)],

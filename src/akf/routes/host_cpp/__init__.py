@@ -4,20 +4,20 @@ Invariants:
 - Flags come from the lists below and nowhere else; a candidate, a baseline and a perturbed kernel get the same.
 - The command holds no path of this machine, so two builds in two folders give the same bytes.
 - The compiler sees the sources that were named, an allow-listed environment and private folders
-  (`akf.routes.sandbox`); where the machine allows it, it runs in a jail.
+  (`akf.routes.sandbox`), shut in as well as the machine allows.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from akf.contracts.canonical import digest_file
+from akf.contracts.canonical import digest
+from akf.contracts.files import read_input
 from akf.contracts.problems import UsageError
 from akf.routes.host_cpp.compiler import (
     COMPILER,
@@ -31,6 +31,7 @@ from akf.routes.host_cpp.compiler import (
 from akf.routes.host_cpp.launcher import launcher_source
 from akf.routes.route import Job, Plan, Route, SourceRefused, Step
 from akf.routes.sandbox import Limits, Sandbox, layout
+from akf.routes.sandbox.outputs import collect
 from akf.routes.tools import Found, Place, ToolMissing, search_path
 
 __all__ = [
@@ -202,15 +203,15 @@ def compile_shared(
         for source in sources:
             target = work / "src" / source
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(folder / source, target)
+            target.write_bytes(read_input(folder / source))
         sandbox = Sandbox(work, {}, prefix(driver))
         ended = sandbox.run([str(driver), *command[1:]], variables, LIMITS._replace(wall_s=timeout))
-        product = work / "out" / PRODUCT
+        made = collect(work / "out", (PRODUCT,)).files
         outputs: dict[str, str] = {}
-        if ended.status == 0 and product.is_file():
+        if ended.status == 0 and PRODUCT in made:
             out.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(product, out)
-            outputs[out.name] = digest_file(out)
+            out.write_bytes(made[PRODUCT])
+            outputs[out.name] = digest(made[PRODUCT])
     text = ended.text[:MAX_STDERR]
     return CompileResult(ended.status, tuple(command), variables, text, outputs, ended.timed_out, ended.isolation)
 
