@@ -71,9 +71,14 @@ def fetched(package: tuple[str, str, str], folder: Path) -> Path:
     return folder / "unpacked"
 
 
-def test_all_aicore_objects_of_vllm_ascend(tmp_path: Path) -> None:
-    root = fetched(ASCEND, tmp_path)
-    objects = sorted(root.rglob("ai_core/tbe/kernel/**/*.o"))
+@pytest.fixture(scope="module")
+def ascend(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked wheel of vllm-ascend."""
+    return fetched(ASCEND, tmp_path_factory.mktemp("ascend"))
+
+
+def test_all_aicore_objects_of_vllm_ascend(ascend: Path) -> None:
+    objects = sorted(ascend.rglob("ai_core/tbe/kernel/**/*.o"))
     assert len(objects) == 175
     seen: Counter[object] = Counter()
     for path in objects:
@@ -95,9 +100,8 @@ def test_all_aicore_objects_of_vllm_ascend(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_device_code_that_its_libraries_carry(tmp_path: Path) -> None:
-    root = fetched(ASCEND, tmp_path)
-    found = describe(root / "vllm_ascend" / "libvllm_ascend_kernels.so")
+def test_device_code_that_its_libraries_carry(ascend: Path) -> None:
+    found = describe(ascend / "vllm_ascend" / "libvllm_ascend_kernels.so")
     assert (found["what"], found["machine"]) == ("shared object", "EM_X86_64")
     assert [row["bytes"] for row in found["carries"]] == [189_600, 61_888, 72_152]
     assert {row["machine_number"] for row in found["carries"]} == {0x1029}
