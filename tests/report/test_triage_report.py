@@ -76,6 +76,8 @@ def test_the_answer_and_what_it_goes_by(capture: Value) -> None:
     page = drawn(body, capture)
     assert body["answer"]["text"] in page.text
     assert f"Rule {body['answer']['rule']}" in page.text.replace("\n", "")
+    assert body["ready"]
+    assert "not ready" not in page.text
     for value in body["policy"]:
         assert value["name"] in page.text
         assert str(value["value"]) in page.text
@@ -91,6 +93,7 @@ def test_blockers_and_findings_are_said(capture: Value) -> None:
         assert blocker["expected"] in page.text
         assert blocker["command"] in page.text
     assert "OPERATORS_NOT_LOADED" in page.text
+    assert "configuration, not ready for a Task" in page.text
     assert "unhealthy" in page.text
 
 

@@ -159,8 +159,8 @@ def _timeline(block: Timeline) -> Markup:
 def _rank(rank: RankTime, longest: int) -> Markup:
     parts = [tag("div", f"rank {rank.rank}"), tag("div", charts.stack(rank))]
     if rank.steps_ns:
-        ends = f"{numbers.number(min(rank.steps_ns), 'ns')} to {numbers.number(max(rank.steps_ns), 'ns')}"
-        note = tag("div", f"{len(rank.steps_ns):,} steps, {ends}", class_="soft")
+        ends = " to ".join(dict.fromkeys(numbers.number(end(rank.steps_ns), "ns") for end in (min, max)))
+        note = tag("div", f"{len(rank.steps_ns):,} steps of {ends}", class_="soft")
         parts.append(tag("div", charts.steps(rank, longest), note))
     return tag("div", *parts, class_="rank")
 

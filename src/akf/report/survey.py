@@ -44,7 +44,7 @@ def report_of(document: Value, triage: Value | None, capture: Value | None) -> R
     first, rest = made[:1], made[1:]
     found = (
         *first,
-        *_section("What is missing", _missing(document)),
+        *_section("What to do next", _missing(document)),
         *rest,
         *_section("Benchmarks", _benchmarks(document["benchmarks"], document["comparisons"])),
         *_section("Traffic", _traffic(document["workload"])),
@@ -103,19 +103,11 @@ def _benchmarks(results: Sequence[Value], comparisons: Sequence[Value]) -> Itera
     if not results:
         return
     figures = list(dict.fromkeys(key for result in results for key in result if key.endswith("_ns")))
-    columns = ("result", "tool", "model", "completed", "failed", *(_figure(key) for key in figures))
-    rows = tuple(
-        (
-            result["id"],
-            result["tool"],
-            result["model"],
-            _count(result["completed"]),
-            _count(result["failed"]),
-            *(_ns(result.get(key)) for key in figures),
-        )
-        for result in results
-    )
-    yield Table(caption="Results of benchmark clients, in one meaning.", columns=columns, rows=rows)
+    rows: list[tuple[Cell, ...]] = [(name, *(result[name] for result in results)) for name in ("file", "tool", "model")]
+    rows += [(name, *(_count(result[name]) for result in results)) for name in ("completed", "failed")]
+    rows += [(_figure(key), *(_ns(result.get(key)) for result in results)) for key in figures]
+    columns = ("figure", *(result["id"] for result in results))
+    yield Table(caption="Results of benchmark clients, in one meaning.", columns=columns, rows=tuple(rows))
     for each in comparisons:
         yield Table(
             caption=f"`{each['b']}` against `{each['a']}`: {'comparable' if each['comparable'] else 'not comparable'}",

@@ -3,7 +3,7 @@
 Invariants:
 - Every number of the Triage's hotspots, lines, policy and cost is in a section; nothing is computed here but sums for
   what does not fit on a chart.
-- What was assumed, not seen or is missing is said where the answer is read.
+- What was assumed, not seen or is missing is said where the answer is read; an answer that is not ready says so.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ TONES: dict[str, Tone] = {
     "pipeline": "info",
     "no_go": "plain",
 }
+_SOURCES = {"flag": "stated by hand", "campaign": "stated in the Campaign", "capture": "measured with the Capture"}
 _BARS = 12
 _CURVES = 6
 _LARGEST_BOUND = 1e9
@@ -66,6 +67,13 @@ def sections(triage: Value, capture: Value | None = None) -> tuple[Section, ...]
     return tuple(section for section in found if section.blocks)
 
 
+def _verdict(triage: Value) -> Mark:
+    """The answer; one that no Task can be made of yet is not shown as if it could."""
+    said = mark(triage["answer"]["answer"])
+    open_still = not triage["ready"] and triage["answer"]["answer"] not in {None, "no_go"}
+    return Mark(word=f"{said.word}, not ready for a Task", tone="warn") if open_still else said
+
+
 def mark(answer: str | None) -> Mark:
     """An answer as a word with its colour."""
     if answer is None:
@@ -82,7 +90,7 @@ def _answer(triage: Value) -> Iterator[Block]:
     answer = triage["answer"]
     spot = answer["hotspot"]
     about = f"`{spot}`: " if spot is not None else ""
-    yield Verdict(mark=mark(answer["answer"]), sentence=f"{about}{answer['text']}", rule=f"Rule `{answer['rule']}`")
+    yield Verdict(mark=_verdict(triage), sentence=f"{about}{answer['text']}", rule=f"Rule `{answer['rule']}`")
     target, cost, unseen = _target(triage), triage["cost"], triage["health"].get("unseen", ())
     facts = [
         Fact(name="target", value=_quantity(target["value"], "times"), note=_source(target)),
@@ -259,7 +267,7 @@ def _state(value: Value) -> Mark:
 
 
 def _source(value: Value) -> str:
-    return "assumed" if value["assumed"] else f"{value['source']}"
+    return "assumed" if value["assumed"] else _SOURCES.get(value["source"], value["source"])
 
 
 def _rank(line: Value) -> RankTime:
