@@ -267,7 +267,7 @@ def _state(value: Value) -> Mark:
 
 
 def _source(value: Value) -> str:
-    return "assumed" if value["assumed"] else _SOURCES.get(value["source"], value["source"])
+    return "assumed" if value["assumed"] else _SOURCES.get(value["source"], str(value["source"]))
 
 
 def _rank(line: Value) -> RankTime:
