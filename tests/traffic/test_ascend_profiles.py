@@ -217,6 +217,28 @@ class TestSteps:
         ends = [(START + 10_000, 10_000), (START + 19_000, 10_000)]
         assert refused(msprof(tmp_path, STEP, iterations=ends)) == [("AKF-F134", "step_trace_20260823101530.csv", 3)]
 
+    def test_an_iteration_twice_is_refused(self, tmp_path: Path) -> None:
+        ends = [(START + 10_000, 10_000), (START + 20_000, 10_000)]
+        folder = msprof(tmp_path, STEP, iterations=ends)
+        [table] = folder.rglob("step_trace_*.csv")
+        table.write_text(table.read_text().replace("\n2,", "\n1,"))
+        assert refused(folder) == [("AKF-F134", table.name, 3)]
+
+    def test_a_step_twice_is_refused(self, tmp_path: Path) -> None:
+        folder = torch_npu(tmp_path, ROWS, stages=STAGES) / "ASCEND_PROFILER_OUTPUT"
+        table = folder / "step_trace_time.csv"
+        lines = table.read_text().splitlines()
+        table.write_text("\n".join([*lines, lines[1]]) + "\n")
+        assert refused(folder) == [("AKF-F134", table.name, 4)]
+        table.write_text("\n".join(lines) + "\n")
+        (folder / "step_trace_time_1.csv").write_text(table.read_text())
+        assert refused(folder) == [("AKF-F134", folder.name, None)] * 2
+
+    def test_a_number_that_is_no_steps_is_refused(self, tmp_path: Path) -> None:
+        rows = [*STEP, MATMUL._replace(start=START + 9_000, step=2**32)]
+        folder = torch_npu(tmp_path, rows, stages={1: 9_000, 2**32: 4_000})
+        assert refused(folder) == [("AKF-F115", "kernel_details.csv", 6), ("AKF-F134", "step_trace_time.csv", 3)]
+
     @pytest.mark.parametrize("marker", [NORM.name, "RmsNorm", "trans_TransData"])
     def test_a_marker_cuts_steps_from_run_to_run(self, tmp_path: Path, marker: str) -> None:
         rows = [ran for number in range(4) for ran in later(STEP, number * 10_000, None)]
@@ -437,6 +459,11 @@ class TestFolders:
         assert found["breakdown"][0]["rank"] == 2
         assert found["tool"]["version"] == "2.7.1"
         assert setting(found, "cann_version") == "8.3.RC1"
+
+    @pytest.mark.parametrize("config", [None, [], {"common_config": [], "experimental_config": "x"}])
+    def test_settings_of_another_form_are_not_taken(self, tmp_path: Path, config: Any) -> None:
+        found = capture(torch_npu(tmp_path, ROWS, info={"rank_id": 0, "config": config}))
+        assert setting(found, "profiler_level") is None
 
     def test_another_platform_than_named_is_refused(self, profile: Path) -> None:
         with pytest.raises(UsageError, match="of ascend, not of cuda"):

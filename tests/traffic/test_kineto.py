@@ -211,6 +211,11 @@ def test_refused(tmp_path: Path, event: Event, code: str, says: str) -> None:
         assert problem.line == 2 + len(two_steps()) + 1
 
 
+def test_a_phase_that_is_no_text_is_none_that_counts(tmp_path: Path) -> None:
+    found = reading(tmp_path, [*two_steps(), kernel("k", 1, 1, 1) | {"ph": ["X"]}])
+    assert "k" not in found.tasks["kernel"].to_list()
+
+
 def test_all_that_is_wrong_is_listed_up_to_a_number(tmp_path: Path) -> None:
     bad = [kernel(f"k{number}", 1, 1, number) | {"dur": Number("-1.0")} for number in range(30)]
     found = problems(tmp_path, bad)

@@ -136,7 +136,7 @@ class _Found:
                 self._foreign(f"the category {show(category)}")
             return
         phase = event.get("ph")
-        if phase not in {"X", "B"}:
+        if phase != "X" and phase != "B":  # noqa: PLR1714 - what is no text has no hash
             return
         name = event.get("name")
         if role == "note" and not (isinstance(name, str) and name.startswith("ProfilerStep#")):

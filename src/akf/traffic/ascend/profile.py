@@ -170,6 +170,10 @@ class _Profile:
                     frame, digest = statistics.table(path, table, self._progress)
                     found.setdefault(kind, []).append(frame)
                     self.digests.append((f"{kind}.csv", digest))
+        for kind in ("step_trace_time", "step_trace"):
+            if kind in found:
+                with complaints.noted():
+                    _numbered(pl.concat(found[kind]), self._site.tables[kind])
         with complaints.noted():
             self._kernels(tasks, rank, found)
         for path in self._site.traces:
@@ -308,6 +312,26 @@ _TABLES = {
     "step_trace": columns.STEP_TRACE,
     "api_statistic": columns.API_STATISTIC,
 }
+
+
+def _numbered(steps: pl.DataFrame, paths: Sequence[Path]) -> None:
+    """Refuse numbers of steps that come twice, or that are none."""
+    file = paths[0] if len(paths) == 1 else paths[0].parent
+    steps = steps.drop_nulls("step")
+    device = ["device"] if "device" in steps.columns else []
+    again = steps.filter(~pl.struct(*device, "step").is_first_distinct())
+    lines = pl.concat([again, steps.filter(pl.col("step") >= WINDOW)]).select("line", "step").unique().sort("line")
+    if lines.height:
+        raise InvalidError(
+            Problem(
+                "AKF-F134",
+                f"step {step} is there twice" if step < WINDOW else f"{step} is no number of a step",
+                str(file),
+                line=line if len(paths) == 1 else None,
+                hint="export the profile again",
+            )
+            for line, step in lines.head(20).iter_rows()
+        )
 
 
 def _iterations(trace: pl.DataFrame, file: str) -> pl.DataFrame:

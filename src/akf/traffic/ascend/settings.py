@@ -64,7 +64,8 @@ def of_torch(path: Path) -> Recorded:
     config = held.get("config")
     settings = {}
     for part, key, name in _TAKEN:
-        value = config.get(part, {}).get(key) if isinstance(config, dict) else None
+        section = config.get(part) if isinstance(config, dict) else None
+        value = section.get(key) if isinstance(section, dict) else None
         if value is not None:
             settings[name] = _text(value)
     if "aic_metrics" in settings:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import polars as pl
 
 from akf.contracts.files import open_regular
-from akf.contracts.problems import InvalidError
+from akf.contracts.problems import InvalidError, Problem
 from akf.traffic.ascend import columns
 from akf.traffic.cells import LONGEST_LINE
 from akf.traffic.kernels import COLUMNS, WINDOW, family
@@ -116,6 +116,7 @@ class Kernels:
             times.append([])
             for frame in reader:
                 self.header, self.unread = reader.header.names, reader.header.unread
+                _refuse_steps(frame, str(path))
                 tasks = self._tasks(frame, reader.header.extra)
                 self._count(tasks)
                 if len(self._paths) > 1:
@@ -175,6 +176,16 @@ class Kernels:
             pl.concat([self.by_type, own.group_by("rank", "op_type", "core_type").agg(sums)])
             .group_by("rank", "op_type", "core_type")
             .agg(sums)
+        )
+
+
+def _refuse_steps(frame: pl.DataFrame, file: str) -> None:
+    """Refuse a number of a step that is none."""
+    wrong = frame.filter(pl.col("step_id") >= WINDOW)
+    if wrong.height:
+        raise InvalidError(
+            Problem("AKF-F115", f"Step Id {step} is no number of a step", file, line=line, hint="export it again")
+            for step, line in wrong.select("step_id", "line").head(20).iter_rows()
         )
 
 
