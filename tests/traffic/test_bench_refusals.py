@@ -138,6 +138,7 @@ class TestValues:
         value["ttfts"][5] = -0.001
         (problem,) = refusal(pretty(tmp_path / "a.json", value))
         assert problem.pointer == "/ttfts/5"
+        assert problem.message.startswith("ttfts/5: ")
         value["ttfts"][5] = 9.0
         (problem,) = refusal(pretty(tmp_path / "a.json", value))
         assert "before its first token" in problem.message

@@ -43,6 +43,9 @@ def path_of(tmp_path: Path, layout: str) -> Path:
     return text(tmp_path / "t.jsonl", map(bailian if layout == "bailian" else mooncake, ROWS))
 
 
+TIMED = ("--layout", "timed_trace", "--sec-multiplier", "1")
+
+
 @pytest.mark.parametrize(
     ("layout", "served", "stated", "tokenizer", "matches"),
     [
@@ -288,6 +291,9 @@ class TestCommand:
             (["--layout", "azure", "--sec-multiplier", "1"], 2, "AKF-F261"),
             (["--layout", "timed_trace", "--sec-multiplier", "1", "--label", "x=y"], 2, "AKF-F261"),
             (["--layout", "timed_trace", "--sec-multiplier", "1", "--block-size", "0"], 2, "AKF-F261"),
+            ([*TIMED, "--label", "input_length=output_length"], 2, "AKF-F261"),
+            ([*TIMED, "--label", "timestamp=a", "--label", "timestamp=b"], 2, "AKF-F261"),
+            (["--bounds", "decode=1:9,1:9", "--bounds", "decode=2:9,1:9"], 2, "AKF-F261"),
             (["--layout", "burstgpt"], 1, "AKF-F250"),
             (["--layout", "mooncake"], 1, "AKF-F252"),
             (["--data-class", "secret"], 2, "AKF-F261"),

@@ -92,11 +92,11 @@ class Draft:
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or not Decimal(value).is_finite():
             hint = _comma(value)
             self.fault(
-                where, path, f"{path[-1]} is {show(_plain(value))}, not a number", expected="a number", hint=hint
+                where, path, f"{_named(path)} is {show(_plain(value))}, not a number", expected="a number", hint=hint
             )
             return None
         if Decimal(value).copy_abs() > MOST:
-            self.fault(where, path, f"{path[-1]} is larger than any count or rate", expected=f"at most {MOST}")
+            self.fault(where, path, f"{_named(path)} is larger than any count or rate", expected=f"at most {MOST}")
             return None
         return Decimal(value)
 
@@ -107,7 +107,10 @@ class Draft:
             return None
         if value < 0 or value != value.to_integral_value():
             self.fault(
-                where, path, f"{path[-1]} is {show(str(value))}, not a count", expected="a whole number, not negative"
+                where,
+                path,
+                f"{_named(path)} is {show(str(value))}, not a count",
+                expected="a whole number, not negative",
             )
             return None
         return int(value)
@@ -116,20 +119,20 @@ class Draft:
         """The number, not negative, at a path, or None."""
         value = self.number(where, path)
         if value is not None and value < 0:
-            self.fault(where, path, f"{path[-1]} is {show(str(value))}", expected="not negative")
+            self.fault(where, path, f"{_named(path)} is {show(str(value))}", expected="not negative")
             return None
         return None if value is None else float(value)
 
     def time(self, where: Foreign, path: Path_, value: Any, unit: str) -> int | None:
         """A time in nanoseconds, or None with a problem."""
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
-            text = f"{path[-1]} is {show(_plain(value))}, not a time"
+            text = f"{_named(path)} is {show(_plain(value))}, not a time"
             self.fault(where, path, text, expected=f"a number of {unit}", hint=_comma(value))
             return None
         try:
             return nanoseconds(value, unit)
         except UnitError as error:
-            self.fault(where, path, f"{path[-1]}: {error}", expected="a duration")
+            self.fault(where, path, f"{_named(path)}: {error}", expected="a duration")
             return None
 
     def cell(self, where: Foreign, path: Path_, value: Any, wanted: str) -> Any:
@@ -137,14 +140,14 @@ class Draft:
         try:
             number, unit = cell(str(value))
         except UnitError as error:
-            self.fault(where, path, f"{path[-1]}: {error}", expected="a number and its unit, as in 95.6 ms")
+            self.fault(where, path, f"{_named(path)}: {error}", expected="a number and its unit, as in 95.6 ms")
             return None
         if unit is None or (unit not in UNITS if wanted == "time" else unit != wanted):
             says = "has no unit" if unit is None else f"is in {show(unit)}"
             expected = "ns, us, ms or s" if wanted == "time" else wanted
             hint = "a converter that strips units leaves ms and s alike: ingest the file that the tool itself wrote"
             code = "AKF-F202" if unit is None else "AKF-F203"
-            self.fault(where, path, f"{path[-1]}: {show(str(value))} {says}", code, expected=expected, hint=hint)
+            self.fault(where, path, f"{_named(path)}: {show(str(value))} {says}", code, expected=expected, hint=hint)
             return None
         return self.time(where, path, number, unit) if wanted == "time" else float(number)
 
@@ -174,7 +177,7 @@ class Draft:
                 rate = name.endswith(("_per_s", "_mean_tokens")) or name == "attainment"
                 value = self.rate(where, path) if rate else self.count(where, path)
             if name == "attainment" and value is not None and value > 1:
-                self.fault(where, path, f"{path[-1]} is {value}", expected="a share, at most 1")
+                self.fault(where, path, f"{_named(path)} is {value}", expected="a share, at most 1")
             elif value is not None:
                 self.fields[name] = value
 
@@ -221,6 +224,13 @@ def at(value: Any, path: Path_) -> Any:
         else:
             return None
     return value
+
+
+def _named(path: Path_) -> str:
+    """How a value is called: its key, and where it stands in a list its place there."""
+    known = [str(step) for step in path]
+    start = next((place for place in range(len(known) - 1, 0, -1) if not known[place].isdigit()), 0)
+    return "/".join(known[start:])
 
 
 def fact(text: str) -> str | None:

@@ -46,9 +46,21 @@ def stated(
     size = layout.block_size_tokens if block_size is None else block_size
     if not 1 <= size <= MAX_BLOCK_TOKENS:
         raise UsageError.of("AKF-F261", f"--block-size: {size} is not from 1 to {MAX_BLOCK_TOKENS}", found=size)
-    return layout._replace(
-        fields=layout.fields | dict(map(_label, labels)), unit_ns=_unit(sec_multiplier), block_size_tokens=size
-    )
+    fields = layout.fields | _labels(labels)
+    twice = next((name for name in fields.values() if list(fields.values()).count(name) > 1), None)
+    if twice is not None:
+        message = f"--label: two fields would be {printable(twice)}"
+        raise UsageError.of("AKF-F261", message, hint="name the other field too, or each of them once")
+    return layout._replace(fields=fields, unit_ns=_unit(sec_multiplier), block_size_tokens=size)
+
+
+def _labels(texts: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for field, name in map(_label, texts):
+        if found.setdefault(field, name) != name:
+            message = f"--label: one field cannot be {printable(found[field])} and {printable(name)}"
+            raise UsageError.of("AKF-F261", message, hint="name each field once")
+    return found
 
 
 def _label(text: str) -> tuple[str, str]:

@@ -29,6 +29,7 @@ def with_bounds(stages: list[dict[str, Any]], texts: Sequence[str]) -> None:
         UsageError: A text is not of that form or names no stage of the draft.
     """
     by_name = {stage["id"]: stage for stage in stages}
+    given: set[str] = set()
     for text in texts:
         match = _BOUNDS.fullmatch(text)
         if match is None:
@@ -39,6 +40,9 @@ def with_bounds(stages: list[dict[str, Any]], texts: Sequence[str]) -> None:
             near = did_you_mean(name, by_name)
             hint = f"did you mean {near}?" if near else f"the draft has {', '.join(by_name)}"
             raise UsageError.of("AKF-F261", f"--bounds: the draft has no stage {name}", found=name, hint=hint)
+        if name in given:
+            raise UsageError.of("AKF-F261", f"--bounds: the bounds of {name} are given twice", found=text)
+        given.add(name)
         by_name[name]["bounds"] = dict(zip(_FIELDS, map(int, match.groups()[1:]), strict=True))
 
 
