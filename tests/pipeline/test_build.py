@@ -16,6 +16,7 @@ from akf.build import build
 from akf.candidates import submit
 from akf.contracts.canonical import digest
 from akf.contracts.problems import AkfError
+from akf.routes.sandbox import levels
 
 Value = dict[str, Any]
 NAME = "rmsnorm-fused"
@@ -34,6 +35,18 @@ def refused(run: Path, keys: Path, name: str = NAME) -> AkfError:
         build(run, name, keys)
     assert tree(run) == before
     return caught.value
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_run_is_not_built_with_less_isolation_than_its_campaign_demands(
+    submitted: Path, ready: Ready, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine without bubblewrap and name spaces: nothing is built, nothing is written, the reasons are said."""
+    monkeypatch.setattr(levels, "why_not", lambda level: None if level == "none" else f"no {level} here")
+    error = refused(submitted, ready.keys)
+    assert (error.exit_code, error.problems[0].code) == (4, "AKF-P450")
+    assert "at least by userns" in error.problems[0].message
+    assert "userns: no userns here" in error.problems[0].message
 
 
 @pytest.mark.usefixtures("compiler")
@@ -58,6 +71,9 @@ class TestBuilt:
         assert not [word for command in value["commands"] for word in command["argv"] if "/tmp" in word]  # noqa: S108
         assert {variable["name"] for variable in value["variables"]} >= {"PATH", "SOURCE_DATE_EPOCH"}
         assert value["reproduction"]["reproducible"] is True
+        assert value["isolation"] in {"bwrap", "userns"}
+        assert value["sandbox"]["network_namespace"] is True
+        assert value["inputs_digest"].startswith("sha256:")
 
     def test_it_is_built_once(self, measured_run: Path, ready: Ready) -> None:
         error = refused(measured_run, ready.keys)

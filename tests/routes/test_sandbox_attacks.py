@@ -200,6 +200,13 @@ def test_memory_that_is_shared_counts_once(apart: Place) -> None:
 
 
 def test_processes_without_end_are_named(apart: Place) -> None:
+    ended = apart.sh("while :; do sleep 60 & done", limits=QUICK._replace(wall_s=60))
+    assert ended.stopped == "processes", ended
+
+
+@pytest.mark.soak
+def test_processes_that_double_without_end_are_named(apart: Place) -> None:
+    """They take all of the machine for a moment, which neighbours of the default tests should not feel."""
     ended = apart.sh("f() { f | f & f; }; f", limits=QUICK._replace(wall_s=60))
     assert ended.stopped == "processes", ended
 
@@ -209,8 +216,8 @@ def test_time_without_end_is_named(any_place: Place) -> None:
     assert ended.stopped == "time"
 
 
-def test_processor_time_without_end_is_named(any_place: Place) -> None:
-    ended = any_place.sh("while :; do :; done", limits=QUICK._replace(cpu_s=1))
+def test_processor_time_without_end_is_named(tmp_path: Path) -> None:
+    ended = Place(tmp_path, "bwrap").sh("while :; do :; done", limits=QUICK._replace(cpu_s=1))
     assert ended.stopped == "time"
 
 

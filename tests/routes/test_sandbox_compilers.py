@@ -33,11 +33,8 @@ ARGUMENTS = {
 
 
 @pytest.fixture(params=LEVELS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    try:
-        host_cpp.compiler_path()
-    except host_cpp.ToolMissing as error:
-        pytest.skip(str(error))
+def place(request: pytest.FixtureRequest, tmp_path: Path, compiler: None) -> Place:
+    del compiler
     return Place(tmp_path, request.param)
 
 
@@ -66,7 +63,9 @@ def test_no_file_of_the_machine_enters_an_object_or_a_log(how: str, place: Place
 
 
 @pytest.mark.parametrize("how", ARGUMENTS)
-def test_no_argument_brings_a_file_in(how: str, place: Place, secret: Path) -> None:
+def test_no_argument_brings_a_file_in(how: str, tmp_path: Path, secret: Path, compiler: None) -> None:
+    del compiler
+    place = Place(tmp_path, "bwrap")
     (place.work / "src" / "kernel.cpp").write_text('extern "C" int answer() { return 42; }\n')
     words = [word.format(path=secret, folder=secret.parent) for word in ARGUMENTS[how]]
     _, said, product = _compile(place, *words)
