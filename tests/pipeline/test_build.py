@@ -41,7 +41,7 @@ def refused(run: Path, keys: Path, name: str = NAME) -> AkfError:
 def test_a_run_is_not_built_with_less_isolation_than_its_campaign_demands(
     submitted: Path, ready: Ready, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a machine without bubblewrap and name spaces: nothing is built, nothing is written, the reasons are said."""
+    """As on a machine without bubblewrap and name spaces: nothing is written, the reasons are said."""
     monkeypatch.setattr(levels, "why_not", lambda level: None if level == "none" else f"no {level} here")
     error = refused(submitted, ready.keys)
     assert (error.exit_code, error.problems[0].code) == (4, "AKF-P450")
