@@ -73,14 +73,9 @@ def perturbed(task: dict[str, Any], route: str) -> list[TreeFile]:
     return [TreeFile(each["path"], each["text"].encode(), False) for each in kernel["files"]]
 
 
-def _launch(
-    files: Sequence[TreeFile], path: str, task: dict[str, Any], shown: str
-) -> tuple[LaunchSpec, dict[str, Any]]:
-    data = next((file.data for file in files if file.path == path), None)
-    if data is None:
-        raise InvalidError.of("AKF-M041", f"{shown} is missing", file=shown)
-    value = parse(data, shown).value
-    abi = {
+def abi_of(task: dict[str, Any]) -> dict[str, Any]:
+    """The Task's ABI as a launch spec is compared with it."""
+    return {
         "operands": [
             {**operand, "shape": [size["sym"] if isinstance(size, dict) else size for size in operand["shape"]]}
             for operand in task["abi"]["operands"]
@@ -88,9 +83,18 @@ def _launch(
         "symbols": [dimension["sym"] for dimension in task["domain"]],
         "attributes": [attribute["name"] for attribute in task["abi"].get("attributes", ())],
     }
+
+
+def _launch(
+    files: Sequence[TreeFile], path: str, task: dict[str, Any], shown: str
+) -> tuple[LaunchSpec, dict[str, Any]]:
+    data = next((file.data for file in files if file.path == path), None)
+    if data is None:
+        raise InvalidError.of("AKF-M041", f"{shown} is missing", file=shown)
+    value = parse(data, shown).value
     try:
         spec = parse_spec(value)
-        check_against(spec, abi)
+        check_against(spec, abi_of(task))
     except LaunchSpecError as error:
         raise InvalidError.of("AKF-M043", f"launch spec: {error}", file=shown, pointer=error.pointer) from error
     canonical_bytes(value)

@@ -16,6 +16,7 @@ import importlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from akf.contracts.problems import UsageError
@@ -55,6 +56,17 @@ class Plan(NamedTuple):
     files: Mapping[str, bytes] = {}
 
 
+class Emulation(NamedTuple):
+    """How what a route makes is executed without a device: for ranking, never for a gate."""
+
+    stage: str
+    """Stage that must be reached."""
+    file: str
+    """Its file that is executed."""
+    program: Path
+    """Program that executes it inside the sandbox (`simulate.py` of `pto_isa_direct` says what it is given)."""
+
+
 class Job(NamedTuple):
     """What is to be built."""
 
@@ -81,6 +93,8 @@ class Route:
 
     builds = True
     """Whether this version runs the route's tools."""
+    emulation: Emulation | None = None
+    """How a Build of it is executed without a device, where it can be."""
 
     def __init__(self, name: str) -> None:
         self.name = name

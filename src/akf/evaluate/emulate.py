@@ -1,0 +1,183 @@
+"""What a Build without a device computes, compared with the Task's oracle. For ranking; no gate takes it.
+
+Invariants:
+- Every answer says `diagnostic: true`; nothing of it is signed or lies in a run.
+- The Build's own object is executed, found by its digest; nothing is compiled again.
+- Each case runs in the sandbox, in a process of its own, which an illegal tile may end.
+- Inputs come from a fixed seed, so that candidates are ranked by the same ones. They are not hidden, which alone keeps
+  every gate from standing on this.
+- NaN never passes; a write beyond a tensor and a changed input are found.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from akf.contracts.canonical import digest
+from akf.contracts.documents import load
+from akf.contracts.files import read_input
+from akf.contracts.problems import IntegrityError, InvalidError, PreconditionError
+from akf.evaluate.program import require_numpy
+from akf.evaluate.request import DISTRIBUTIONS
+from akf.routes.expressions import evaluate
+from akf.routes.launch_check import abi_of
+from akf.routes.launch_spec import LaunchSpec, LaunchSpecError, check_against, parse_spec, resolve_call
+from akf.routes.route import Emulation, route
+from akf.routes.sandbox import Limits, Sandbox, layout
+
+if TYPE_CHECKING:
+    from akf.harness.request import Case
+
+SEED = b"akf-emulation-1"
+LIMITS = Limits(wall_s=120.0, memory_bytes=4 * 1024**3)
+_SIGNALS = 128
+
+
+class _Kernel(NamedTuple):
+    """What is executed."""
+
+    emulation: Emulation
+    data: bytes
+    spec: LaunchSpec
+
+
+def emulate(build: Path, task: Path) -> dict[str, Any]:
+    """Execute a diagnostic Build for every row and case of a Task.
+
+    Args:
+        build: the folder of a Build that `akf build SOURCE --route R` made.
+        task: the Task's folder.
+
+    Returns:
+        `{diagnostic: true, route, stage, task, object, isolation, outcome: pass|fail, reasons, cases}`.
+
+    Raises:
+        PreconditionError: nothing of the Build can be executed here.
+        InvalidError: its launch spec disagrees with the Task's ABI.
+        IntegrityError: the object is not the one that the Build names.
+        BlockedError: this interpreter lacks numpy.
+    """
+    require_numpy()
+    value = load(build / "build.json", "Build").value
+    asked = load(task / "task.json", "Task").value
+    kernel = _kernel(build, value, asked)
+    text = read_input(task / asked["reference"]["path"]).decode()
+    cases = [*({**row, "inputs": "normal"} for row in asked["rows"]), *asked.get("cases", ())]
+    answers = [_answer(kernel, asked, case, text) for case in cases]
+    reasons = sorted({reason for answer in answers for reason in answer["reasons"]})
+    return {
+        "diagnostic": True,
+        "route": value["route"],
+        "stage": kernel.emulation.stage,
+        "task": asked["id"],
+        "object": digest(kernel.data),
+        "isolation": answers[0].pop("isolation"),
+        "outcome": "fail" if reasons else "pass",
+        "reasons": reasons,
+        "cases": [{name: each for name, each in answer.items() if name != "isolation"} for answer in answers],
+    }
+
+
+def _kernel(build: Path, value: dict[str, Any], task: dict[str, Any]) -> _Kernel:
+    emulation = route(value["route"]).emulation
+    path = f"candidate/{emulation.file}" if emulation is not None else None
+    output = next((each for each in value["outputs"] if each["path"] == path), None)
+    if emulation is None or output is None or "launch" not in value:
+        message = f"a Build of route {value['route']} at the stage {value['stage']} cannot be executed without a device"
+        hint = "pto_isa_direct can, from the stage cpu_sim_so, where a launch.json stands beside the source"
+        raise PreconditionError.of("AKF-P500", message, file=str(build), found=value["stage"], hint=hint)
+    data = read_input(build / "build" / output["path"])
+    if digest(data) != output["digest"]:
+        message = f"{output['path']} is not the object that the Build names"
+        raise IntegrityError.of("AKF-I211", message, file=str(build), expected=output["digest"], found=digest(data))
+    spec = parse_spec(value["launch"])
+    try:
+        check_against(spec, abi_of(task))
+    except LaunchSpecError as error:
+        raise InvalidError.of("AKF-M043", f"launch spec: {error}", file=str(build), pointer=error.pointer) from error
+    return _Kernel(emulation, data, spec)
+
+
+def _answer(kernel: _Kernel, task: dict[str, Any], case: dict[str, Any], reference: str) -> dict[str, Any]:
+    """One case: its inputs, the run, the comparison."""
+    import numpy as np  # noqa: PLC0415
+
+    from akf.harness.draw import draw, stream  # noqa: PLC0415
+    from akf.harness.oracle import Oracle, compare  # noqa: PLC0415
+
+    drawn = _case(task, case)
+    label = f"{task['id']}:{case['id']}"
+    inputs = {each.name: draw(each, stream(SEED, f"{label}:{each.name}"), 1)[0] for each in drawn.inputs}
+    answer: dict[str, Any] = {"case": case["id"], "outcome": "fail", "reasons": []}
+    with tempfile.TemporaryDirectory(prefix="akf-emulate-") as scratch:
+        work = Path(scratch, "work")
+        layout(work)
+        sizes = {each.name: each.nbytes for each in drawn.operands}
+        (work / "src" / kernel.emulation.file).write_bytes(kernel.data)
+        (work / "in" / "program.py").write_bytes(kernel.emulation.program.read_bytes())
+        (work / "in" / "call.json").write_text(json.dumps(_call(kernel, case, sizes)), encoding="utf-8")
+        for name, array in inputs.items():
+            (work / "in" / name).write_bytes(array.tobytes())
+        python = Path(sys.executable).resolve()
+        sandbox = Sandbox(work, {}, [python.parent.parent])
+        command = [str(python), "-I", "-S", "-B", "in/program.py"]
+        ended = sandbox.run(command, {"HOME": "{work}/home", "TMPDIR": "{work}/tmp"}, LIMITS)
+        answer["isolation"] = ended.isolation
+        done = work / "out" / "done.json"
+        if ended.timed_out or ended.status != 0 or not done.is_file():
+            crashed = ended.status < 0 or ended.status > _SIGNALS
+            answer["reasons"] = ["CHILD_TIMEOUT" if ended.timed_out else "CHILD_CRASHED" if crashed else "CHILD_EXITED"]
+            answer["said"] = (ended.text.strip().splitlines() or ["nothing"])[-1][:400]
+            return answer
+        beyond = json.loads(done.read_text(encoding="utf-8"))["beyond"]
+        left = {name: (work / "out" / name).read_bytes() for name in sizes}
+    errors = []
+    for operand, expected in zip(drawn.outputs, Oracle(reference).expected(drawn, inputs), strict=True):
+        actual = np.frombuffer(left[operand.name], dtype=operand.dtype).reshape(operand.shape)
+        errors.append(compare(actual, expected, task["tolerance"]))
+    changed = [each.name for each in drawn.operands if each.access == "in" and left[each.name] != inputs[each.name].tobytes()]
+    found = {
+        "OUT_OF_BOUNDS_WRITE": bool(beyond),
+        "INPUT_MUTATED": bool(changed),
+        "NON_FINITE": any(each.non_finite for each in errors),
+        "WRONG_RESULT": any(each.violations for each in errors),
+    }
+    answer["reasons"] = [code for code, holds in found.items() if holds]
+    answer["outcome"] = "fail" if answer["reasons"] else "pass"
+    answer["max_abs"] = max(each.max_abs for each in errors)
+    answer["bound_share"] = max(each.bound_share for each in errors)
+    return answer
+
+
+def _case(task: dict[str, Any], case: dict[str, Any]) -> Case:
+    from akf.harness.request import Case, Operand  # noqa: PLC0415
+
+    operands = tuple(
+        Operand(
+            each["name"],
+            each["dtype"],
+            tuple(case["symbols"][size["sym"]] if isinstance(size, dict) else size for size in each["shape"]),
+            each["access"],
+            DISTRIBUTIONS[case["inputs"]] if each["access"] != "out" else {},
+        )
+        for each in task["abi"]["operands"]
+    )
+    return Case(case["id"], SEED, case["attributes"], operands, {})
+
+
+def _call(kernel: _Kernel, case: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
+    """The call as the emulating program takes it."""
+    blocks = 1
+    for each in kernel.spec.grid:
+        blocks *= evaluate(each, case["symbols"])
+    arguments = [
+        {"kind": "tensor", "name": each["operand"], "bytes": sizes[each["operand"]]} if each["kind"] == "tensor" else each
+        for each in resolve_call(kernel.spec, case["symbols"], case["attributes"])
+    ]
+    return {
+        "object": f"src/{kernel.emulation.file}", "symbol": kernel.spec.symbol, "blocks": blocks, "arguments": arguments,
+    }  # fmt: skip
