@@ -106,7 +106,9 @@ def test_what_is_never_written_is_no_number(small: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "changes", [{"route": "host_cpp"}, {"route": "triton_ascend"}, {"outputs": []}], ids=["host", "no emulation", "none"]
+    "changes",
+    [{"route": "host_cpp"}, {"route": "triton_ascend"}, {"outputs": []}],
+    ids=["host", "no emulation", "none"],
 )
 def test_a_build_that_cannot_be_executed_here_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(PreconditionError) as caught:

@@ -1,4 +1,4 @@
-"""The route pto_isa_direct: its command lines anywhere; the real headers and clang, and the simulator, where they are."""
+"""The route pto_isa_direct: its command lines anywhere; the real headers, clang and the simulator where they are."""
 
 from __future__ import annotations
 

@@ -21,20 +21,24 @@ from akf.contracts.canonical import digest
 from akf.contracts.documents import load
 from akf.contracts.files import read_input
 from akf.contracts.problems import IntegrityError, InvalidError, PreconditionError
+from akf.contracts.text import printable
 from akf.evaluate.program import require_numpy
 from akf.evaluate.request import DISTRIBUTIONS
 from akf.routes.expressions import evaluate
 from akf.routes.launch_check import abi_of
 from akf.routes.launch_spec import LaunchSpec, LaunchSpecError, check_against, parse_spec, resolve_call
 from akf.routes.route import Emulation, route
-from akf.routes.sandbox import Limits, Sandbox, layout
+from akf.routes.sandbox import Ended, Limits, Sandbox, layout, outputs
+from akf.routes.sandbox.limits import SIGNALLED
 
 if TYPE_CHECKING:
     from akf.harness.request import Case
 
 SEED = b"akf-emulation-1"
 LIMITS = Limits(wall_s=120.0, memory_bytes=4 * 1024**3)
-_SIGNALS = 128
+GUARD = 4096
+PROGRAM = "program.py"
+_STOPPED = {"time": "CHILD_TIMEOUT", "memory": "CHILD_OOM", "disk": "CHILD_KILLED", "processes": "CHILD_KILLED"}
 
 
 class _Kernel(NamedTuple):
@@ -112,45 +116,54 @@ def _answer(kernel: _Kernel, task: dict[str, Any], case: dict[str, Any], referen
     drawn = _case(task, case)
     label = f"{task['id']}:{case['id']}"
     inputs = {each.name: draw(each, stream(SEED, f"{label}:{each.name}"), 1)[0] for each in drawn.inputs}
-    answer: dict[str, Any] = {"case": case["id"], "outcome": "fail", "reasons": []}
+    sizes = {each.name: each.nbytes for each in drawn.operands}
     with tempfile.TemporaryDirectory(prefix="akf-emulate-") as scratch:
-        work = Path(scratch, "work")
-        layout(work)
-        sizes = {each.name: each.nbytes for each in drawn.operands}
-        (work / "src" / kernel.emulation.file).write_bytes(kernel.data)
-        (work / "in" / "program.py").write_bytes(kernel.emulation.program.read_bytes())
-        (work / "in" / "call.json").write_text(json.dumps(_call(kernel, case, sizes)), encoding="utf-8")
-        for name, array in inputs.items():
-            (work / "in" / name).write_bytes(array.tobytes())
-        python = Path(sys.executable).resolve()
-        sandbox = Sandbox(work, {}, [python.parent.parent])
-        command = [str(python), "-I", "-S", "-B", "in/program.py"]
-        ended = sandbox.run(command, {"HOME": "{work}/home", "TMPDIR": "{work}/tmp"}, LIMITS)
-        answer["isolation"] = ended.isolation
-        done = work / "out" / "done.json"
-        if ended.timed_out or ended.status != 0 or not done.is_file():
-            crashed = ended.status < 0 or ended.status > _SIGNALS
-            answer["reasons"] = ["CHILD_TIMEOUT" if ended.timed_out else "CHILD_CRASHED" if crashed else "CHILD_EXITED"]
-            answer["said"] = (ended.text.strip().splitlines() or ["nothing"])[-1][:400]
-            return answer
-        beyond = json.loads(done.read_text(encoding="utf-8"))["beyond"]
-        left = {name: (work / "out" / name).read_bytes() for name in sizes}
+        ended, left = _run(
+            kernel, case, {name: array.tobytes() for name, array in inputs.items()}, sizes, Path(scratch, "work")
+        )
+    answer: dict[str, Any] = {"case": case["id"], "outcome": "fail", "isolation": ended.isolation}
+    if any(len(left.get(name, b"")) != size + 2 * GUARD for name, size in sizes.items()):
+        signalled = ended.status < 0 or ended.status > SIGNALLED
+        reason = _STOPPED[ended.stopped] if ended.stopped else "CHILD_CRASHED" if signalled else "CHILD_EXITED"
+        said = (ended.text.strip().splitlines() or ["nothing"])[-1]
+        return answer | {"reasons": [reason], "said": printable(said)[:400]}
+    edge = b"\xff" * GUARD
+    inside = {name: data[GUARD:-GUARD] for name, data in left.items()}
     errors = []
     for operand, expected in zip(drawn.outputs, Oracle(reference).expected(drawn, inputs), strict=True):
-        actual = np.frombuffer(left[operand.name], dtype=operand.dtype).reshape(operand.shape)
+        actual = np.frombuffer(inside[operand.name], dtype=operand.dtype).reshape(operand.shape)
         errors.append(compare(actual, expected, task["tolerance"]))
-    changed = [each.name for each in drawn.operands if each.access == "in" and left[each.name] != inputs[each.name].tobytes()]
+    read_only = [each.name for each in drawn.operands if each.access == "in"]
     found = {
-        "OUT_OF_BOUNDS_WRITE": bool(beyond),
-        "INPUT_MUTATED": bool(changed),
+        "OUT_OF_BOUNDS_WRITE": any(data[:GUARD] + data[-GUARD:] != edge + edge for data in left.values()),
+        "INPUT_MUTATED": any(inside[name] != inputs[name].tobytes() for name in read_only),
         "NON_FINITE": any(each.non_finite for each in errors),
         "WRONG_RESULT": any(each.violations for each in errors),
     }
-    answer["reasons"] = [code for code, holds in found.items() if holds]
-    answer["outcome"] = "fail" if answer["reasons"] else "pass"
-    answer["max_abs"] = max(each.max_abs for each in errors)
-    answer["bound_share"] = max(each.bound_share for each in errors)
-    return answer
+    reasons = [code for code, holds in found.items() if holds]
+    return answer | {
+        "outcome": "fail" if reasons else "pass",
+        "reasons": reasons,
+        "max_abs": max(each.max_abs for each in errors),
+        "bound_share": max(each.bound_share for each in errors),
+    }
+
+
+def _run(
+    kernel: _Kernel, case: dict[str, Any], inputs: dict[str, bytes], sizes: dict[str, int], work: Path
+) -> tuple[Ended, dict[str, bytes]]:
+    """Run the object in the sandbox; the tensors that it left, with their guards."""
+    layout(work)
+    (work / "src" / kernel.emulation.file).write_bytes(kernel.data)
+    (work / "in" / PROGRAM).write_bytes(kernel.emulation.program.read_bytes())
+    (work / "in" / "call.json").write_text(json.dumps(_call(kernel, case, sizes)), encoding="utf-8")
+    for name, data in inputs.items():
+        (work / "in" / name).write_bytes(data)
+    python = Path(sys.executable).resolve()
+    command = [str(python), "-I", "-S", "-B", f"in/{PROGRAM}"]
+    variables = {"HOME": "{work}/home", "TMPDIR": "{work}/tmp", "LANG": "C"}
+    ended = Sandbox(work, {}, [python.parent.parent]).run(command, variables, LIMITS)
+    return ended, outputs.collect(work / "out", sizes).files
 
 
 def _case(task: dict[str, Any], case: dict[str, Any]) -> Case:
@@ -175,9 +188,11 @@ def _call(kernel: _Kernel, case: dict[str, Any], sizes: dict[str, int]) -> dict[
     for each in kernel.spec.grid:
         blocks *= evaluate(each, case["symbols"])
     arguments = [
-        {"kind": "tensor", "name": each["operand"], "bytes": sizes[each["operand"]]} if each["kind"] == "tensor" else each
+        {"kind": "tensor", "name": each["operand"], "bytes": sizes[each["operand"]]}
+        if each["kind"] == "tensor"
+        else each
         for each in resolve_call(kernel.spec, case["symbols"], case["attributes"])
     ]
-    return {
-        "object": f"src/{kernel.emulation.file}", "symbol": kernel.spec.symbol, "blocks": blocks, "arguments": arguments,
-    }  # fmt: skip
+    object_file = f"src/{kernel.emulation.file}"
+    symbol = kernel.spec.symbol
+    return {"object": object_file, "symbol": symbol, "blocks": blocks, "guard": GUARD, "arguments": arguments}

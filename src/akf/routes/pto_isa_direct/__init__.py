@@ -1,4 +1,4 @@
-"""Route `pto_isa_direct`: PTO instructions in C++ to a shared object of the CPU simulator and, with CANN, for the device.
+"""Route `pto_isa_direct`: PTO instructions in C++ for the CPU simulator and, with CANN, for the device.
 
 Invariants:
 - The simulator's object and the device's are compiled from the same sources; only the macros differ.
