@@ -1,0 +1,1 @@
+"""What each command takes, one module a plane; `akf.cli.app` gives them their names."""
