@@ -59,7 +59,7 @@ def test_an_id_that_is_none_is_refused_and_nothing_is_written(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "words",
     [
-        ("--model", "/home/alice/Qwen3-8B"), ("--model", "alice@node-7"), ("--model", ""), ("--model", "x" * 257),
+        ("--model", "/srv/models/Qwen3-8B"), ("--model", "alice@node-7"), ("--model", ""), ("--model", "x" * 257),
         ("--model", "\x1b[31m"), ("--id", ""), ("--tp", "0"), ("--tp", "1" + "0" * 30),
     ],
     ids=lambda words: " ".join(words)[:24],

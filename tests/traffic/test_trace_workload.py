@@ -299,7 +299,7 @@ class TestCommand:
             (["--data-class", "secret"], 2, "AKF-F261"),
             (["--tokenizer", "\udcff"], 2, "AKF-F261"),
             (["--tokenizer", ""], 2, "AKF-F261"),
-            (["--tokenizer", "/home/alice/Qwen3-8B"], 2, "AKF-F261"),
+            (["--tokenizer", "/srv/models/Qwen3-8B"], 2, "AKF-F261"),
             (["--subset", "13"], 2, "AKF-F260"),
             (["--subset", "0"], 2, "AKF-F260"),
             (["--requests", "same", "--out", "./same"], 2, "AKF-F261"),
