@@ -151,7 +151,7 @@ def test_tokens_of_burstgpt_must_add_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "code", "said"),
     [
-        (gzip.compress(b"x"), "AKF-F265", "gunzip"),
+        (gzip.compress(b"x", mtime=0), "AKF-F265", "gunzip"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "AKF-F265", "git lfs pull"),
         (b"\xef\xbb\xbf" + AZURE_HEADER.encode(), "AKF-F265", "byte order mark"),
         ("TIMESTAMP".encode("utf-16"), "AKF-F265", "UTF-8"),
