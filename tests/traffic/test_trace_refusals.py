@@ -110,6 +110,8 @@ CSV_DAMAGE = [
     ("seconds", "3.0,600,30", "AKF-F254"),
     ("a month that is none", azure(TWO).replace("-11-", "-13-"), "AKF-F254"),
     ("an hour that is none", azure(TWO).replace(" 15:", " 25:"), "AKF-F254"),
+    ("a year after 64 bits", azure(TWO).replace("2023", "9023"), "AKF-F254"),
+    ("a year before any clock", azure(TWO).replace("2023", "0023"), "AKF-F254"),
     ("a second that is none", azure(TWO).replace(":03.", ":61."), "AKF-F254"),
     ("ten decimals", azure(TWO).replace(".0000000", ".0000000000"), "AKF-F254"),
     ("a zone among none", azure(TWO).replace(".0000000", ".0000000+00:00"), "AKF-F254"),

@@ -160,7 +160,10 @@ class Calendar:
             minute = self._minutes[key] = self._minute(match, zone, field)
         if second > 59:  # noqa: PLR2004 - a leap second is no time of this calendar
             raise Bad("AKF-F254", f"{field} is {text}, which is no date", found=text)
-        return (minute + second) * NS_PER_S + (int(fraction.ljust(9, "0")) if fraction else 0)
+        time = (minute + second) * NS_PER_S + (int(fraction.ljust(9, "0")) if fraction else 0)
+        if not 0 <= time <= MAX_TIME_NS:
+            raise Bad("AKF-F254", f"{field} is {text}, which is beyond any clock", "from 1970 to 2262", text)
+        return time
 
     def _minute(self, match: re.Match[str], zone: str, field: str) -> int:
         from datetime import date  # noqa: PLC0415 - once a minute
