@@ -6,10 +6,13 @@ import json
 import re
 
 import pytest
+from tests.support import captures
 
+from akf.contracts.canonical import canonical_bytes
 from akf.contracts.models.triage import OpportunityPolicy
 from akf.contracts.shipped import shipped
-from akf.opportunity.policy import DEFAULTS, policy_of
+from akf.opportunity.policy import DEFAULTS, LIMITS, policy_of
+from akf.opportunity.triage import triage
 
 CAMPAIGN = json.loads((shipped("suites") / "host-demo" / "arms" / "host_reference.json").read_bytes())
 
@@ -23,6 +26,27 @@ def test_the_default_is_the_one_that_the_field_documents(name: str) -> None:
     found = re.search(r"; ([0-9.]+) if absent\.$", text)
     assert found, text
     assert float(found[1]) == DEFAULTS[name]
+
+
+@pytest.mark.parametrize("name", sorted(OpportunityPolicy.model_fields))
+def test_a_campaign_takes_what_the_command_line_takes(name: str) -> None:
+    number = OpportunityPolicy.model_json_schema()["properties"][name]["anyOf"][0]
+    assert (number["minimum"], number["maximum"]) == LIMITS[name]
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_default_lies_inside_its_limits(name: str) -> None:
+    assert LIMITS[name][0] <= DEFAULTS[name] <= LIMITS[name][1]
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_no_value_inside_its_limits_is_a_defect(most: int) -> None:
+    """Each by itself, and all together: every number is finite, and one that JSON holds."""
+    capture = captures.capture(captures.kernel(0.3), lines={"host_gap": 0.2})
+    extremes = {name: LIMITS[name][most] for name in DEFAULTS if name != "confidence"}
+    for flags in (*({name: value} for name, value in extremes.items()), extremes):
+        body = triage(captures.workload(), capture, policy_of(capture, None, flags))
+        canonical_bytes(body)
 
 
 def test_a_campaign_states_more_than_its_section() -> None:

@@ -139,12 +139,20 @@ def test_an_incomplete_capture_is_refused_and_nothing_is_written(
         (("--target", "0.9"), 2, "AKF-F359"),
         (("--target", "nan"), 2, "AKF-F359"),
         (("--target", "inf"), 2, "AKF-F359"),
+        (("--target", "1e300"), 2, "AKF-F359"),
         (("--stage", "deocde"), 2, "AKF-F359"),
         (("--stage", "long_prefill"), 4, "AKF-F356"),
     ],
 )
 def test_senseless_values(traced_run: Path, words: tuple[str, ...], status: int, code: str) -> None:
     assert inside("triage", traced_run, *words).refused(status).codes == {code}
+
+
+@pytest.mark.parametrize("name", ["target_ratio", "local_speedup_ratio"])
+def test_a_campaign_that_asks_for_a_slower_service_is_refused(ready: runs.Ready, tmp_path: Path, name: str) -> None:
+    traced = runs.captured(ready, tmp_path / "traced")
+    runs.change(traced.campaign, lambda value: value["opportunity"].update({name: 0}))
+    assert inside("triage", traced.campaign).refused(1).codes == {"AKF-S027"}
 
 
 def test_a_stage_may_be_named_where_the_capture_names_none(ready: runs.Ready, tmp_path: Path) -> None:

@@ -41,6 +41,23 @@ DEFAULTS: dict[str, Number] = {
 """Every value, in the order in which a Triage lists them."""
 
 
+MOST = 1_000_000
+YEAR_S = 31_536_000
+_SHARES = ("noise_ratio", "most_eager_ratio", "most_padding_ratio", "most_unmapped_ratio", "most_missing_calls_ratio",
+           "least_compute_ratio", "least_transfer_ratio", "least_balance_ratio")  # fmt: skip
+
+LIMITS: dict[str, tuple[Number, Number]] = {
+    **dict.fromkeys(DEFAULTS, (0, MOST)),
+    **dict.fromkeys(("target_ratio", "local_speedup_ratio", "least_provider_ratio"), (1, MOST)),
+    **dict.fromkeys(_SHARES, (0, 1)),
+    **dict.fromkeys(("noise_pairs", "model_pairs", "serving_pairs", "reproduction_pairs", "candidates"), (1, MOST)),
+    **dict.fromkeys(("evaluation_s", "leg_s"), (1, YEAR_S)),
+    "board_s": (0, YEAR_S),
+}
+"""Least and most of each value. A speed-up is at least 1; what was never measured is no noise of 0; and no product of
+values leaves the numbers that every JSON reader holds."""
+
+
 class Policy(NamedTuple):
     """The values, and what of the Campaign bounds the domain.
 

@@ -69,7 +69,7 @@ def survey(
 
 def _values(policy: Sequence[str], target: float | None) -> dict[str, float]:
     """The policy's values that were given by hand."""
-    from akf.opportunity.policy import DEFAULTS  # noqa: PLC0415
+    from akf.opportunity.policy import DEFAULTS, LIMITS  # noqa: PLC0415
 
     found: dict[str, float] = {}
     for word in policy:
@@ -85,17 +85,19 @@ def _values(policy: Sequence[str], target: float | None) -> dict[str, float]:
             value: float = int(text) if whole else float(text)
         except ValueError:
             value = math.nan
-        if not math.isfinite(value) or value < 0:
-            what = "a whole number of at least 0" if whole else "a number of at least 0"
+        least, most = LIMITS[name]
+        if not least <= value <= most:
+            what = f"a {'whole ' if whole else ''}number from {least} to {most}"
             message = f"--policy: {name} is {show(text)}, not {what}"
             raise UsageError.of("AKF-F406", message, expected=what, found=text)
         found[name] = value
     if target is not None:
         found["target_ratio"] = target
-    if not 1 <= found.get("target_ratio", 1) < math.inf:
+    least, most = LIMITS["target_ratio"]
+    if not least <= found.get("target_ratio", least) <= most:
         stated = found["target_ratio"]
         message = f"a target of {stated} is no speed-up; 1.05 is 5 % more"
-        raise UsageError.of("AKF-F406", message, expected="a finite ratio of at least 1", found=str(stated))
+        raise UsageError.of("AKF-F406", message, expected=f"a ratio from {least} to {most}", found=str(stated))
     if not 0.5 < found.get("confidence", 0.95) < 1:  # noqa: PLR2004 - what a Campaign takes, too
         message = f"a confidence of {found['confidence']} is none"
         raise UsageError.of(

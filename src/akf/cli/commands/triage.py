@@ -22,11 +22,13 @@ def triage(
     """Compute the Triage, publish it and its page where files are named, and answer with all of it."""
     from akf.contracts.models.triage import StageName  # noqa: PLC0415
     from akf.opportunity.artifact import of_campaign, of_run  # noqa: PLC0415
+    from akf.opportunity.policy import LIMITS  # noqa: PLC0415
     from akf.store.run import Run, checked  # noqa: PLC0415
 
-    if target is not None and not 1 <= target < float("inf"):
+    least, most = LIMITS["target_ratio"]
+    if target is not None and not least <= target <= most:
         message = f"--target: a speed-up of {target} is none; 1.05 is 5 % more"
-        raise UsageError.of("AKF-F359", message, expected="a finite ratio of at least 1", found=str(target))
+        raise UsageError.of("AKF-F359", message, expected=f"a ratio from {least} to {most}", found=str(target))
     if stage is not None and stage not in get_args(StageName):
         meant = did_you_mean(stage, get_args(StageName))
         hint = f"did you mean {meant}?" if meant else None

@@ -112,6 +112,7 @@ Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 Positive = Annotated[int, Field(ge=1, le=2**53 - 1)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0)]
+Speedup = Annotated[float, Field(ge=1, le=1_000_000)]
 Scalar = bool | Whole | float | str
 # Not literals: in Python 1 == True and 0 == False, so a literal takes either for the other.
 Version = Annotated[

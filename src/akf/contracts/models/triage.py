@@ -7,7 +7,9 @@ Invariants:
 - What was not observed is `null` or `unobserved`, never a guess.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from akf.contracts.models.base import (
     Artifact,
@@ -21,6 +23,7 @@ from akf.contracts.models.base import (
     Ratio,
     Ref,
     Scalar,
+    Speedup,
     Symbol,
     Text,
     Value,
@@ -35,6 +38,11 @@ from akf.contracts.models.base import (
 
 TaskType = Literal["kernel", "integration", "configuration", "pipeline"]
 Verdict = Literal["kernel", "integration", "configuration", "pipeline", "no_go"]
+_Many = Annotated[float, Field(ge=0, le=1_000_000)]
+_Several = Annotated[int, Field(ge=1, le=1_000_000)]
+_Times = Annotated[int, Field(ge=0, le=1_000_000)]
+_Seconds = Annotated[int, Field(ge=1, le=31_536_000)]
+
 _NOT_YET = "It cannot be told yet; the blockers say what is missing."
 StageName = Literal["short_prefill", "long_prefill", "decode", "mixed"]
 
@@ -42,17 +50,17 @@ StageName = Literal["short_prefill", "long_prefill", "decode", "mixed"]
 class OpportunityPolicy(Value):
     """What a triage goes by. A value that is absent is assumed, and the Triage says so."""
 
-    target_ratio: NonNegative | None = maybe(
+    target_ratio: Speedup | None = maybe(
         "Speed-up of the service that makes a Task worth while; else the least service gain of the acceptance, plus 1.",
         1.02,
     )
-    local_speedup_ratio: NonNegative | None = maybe("Local speed-up for which the bound is shown; 2 if absent.", 2.0)
-    candidates: Positive | None = maybe("Candidates that are expected to be evaluated; 10 if absent.", 10)
-    evaluation_s: Positive | None = maybe(
+    local_speedup_ratio: Speedup | None = maybe("Local speed-up for which the bound is shown; 2 if absent.", 2.0)
+    candidates: _Several | None = maybe("Candidates that are expected to be evaluated; 10 if absent.", 10)
+    evaluation_s: _Seconds | None = maybe(
         "Device time of one operator gate, in seconds; 600 if absent.",
         600,
     )
-    leg_s: Positive | None = maybe(
+    leg_s: _Seconds | None = maybe(
         "Device time of one leg of the model or serving gate, its start included, in seconds; 300 if absent.", 300
     )
     most_eager_ratio: Ratio | None = maybe(
@@ -61,8 +69,8 @@ class OpportunityPolicy(Value):
     most_padding_ratio: Ratio | None = maybe(
         "Largest share of padding in a graph bucket of a healthy baseline; 0.25 if absent.", 0.25
     )
-    most_recompiles: Count | None = maybe("Most graph recompilations of a healthy baseline; 0 if absent.", 0)
-    most_jit_compiles: Count | None = maybe("Most just-in-time compilations of a healthy baseline; 0 if absent.", 0)
+    most_recompiles: _Times | None = maybe("Most graph recompilations of a healthy baseline; 0 if absent.", 0)
+    most_jit_compiles: _Times | None = maybe("Most just-in-time compilations of a healthy baseline; 0 if absent.", 0)
     most_unmapped_ratio: Ratio | None = maybe(
         "Largest share of computing time without a callsite in a complete Capture; 0.3 if absent.", 0.3
     )
@@ -78,10 +86,10 @@ class OpportunityPolicy(Value):
     least_balance_ratio: Ratio | None = maybe(
         "Least share of the longest block in which an average one has ended, for `balance`; 0.2 if absent.", 0.2
     )
-    least_launch_ratio: NonNegative | None = maybe(
+    least_launch_ratio: _Many | None = maybe(
         "Least host time of an eager call as a ratio of its device time, for `launch_graph`; 1 if absent.", 1.0
     )
-    least_provider_ratio: NonNegative | None = maybe(
+    least_provider_ratio: Speedup | None = maybe(
         "Least local speed-up with which another provider's kernel wins; 1.05 if absent.", 1.05
     )
 
