@@ -266,6 +266,7 @@ class TestOptions:
     def test_near_misses_are_named(self, example: Path) -> None:
         assert "noise_ratio" in inside("survey", example, "--policy", "noise_ration=1").problems[0]["hint"]
         assert "decode" in inside("survey", example, "--stage", "decoded").problems[0]["hint"]
+        assert "noise_ratio=VALUE" in inside("survey", example, "--policy", "noise_ratio").problems[0]["hint"]
 
     def test_nothing_is_named(self) -> None:
         assert inside("survey").refused(2).problems[0]["code"] == "AKF-U001"

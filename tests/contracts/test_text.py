@@ -73,6 +73,13 @@ def test_did_you_mean(word: str, meant: str | None) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"), [("vllm", "vllm_ascend"), ("sglang", "sglang_ascend"), ("xlm", "xllm"), ("v", None)]
+)
+def test_the_one_that_a_word_begins_is_meant_before_one_that_looks_like_it(word: str, meant: str | None) -> None:
+    assert did_you_mean(word, ["sglang_ascend", "transformers", "vllm_ascend", "xllm"]) == meant
+
+
 def test_did_you_mean_does_not_depend_on_order() -> None:
     words = ["aab", "aac", "aad"]
     assert {did_you_mean("aax", order) for order in (words, words[::-1], set(words))} == {"aad"}

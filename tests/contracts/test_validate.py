@@ -357,6 +357,12 @@ def test_kind_is_another_one() -> None:
     assert (problem.code, problem.message) == ("AKF-S020", "this is a Campaign, but a Workload is expected")
 
 
+def test_a_file_that_shares_no_field_with_the_kind_is_told_so_once() -> None:
+    problem = first({"architectures": ["Qwen3ForCausalLM"], "hidden_size": 4096}, "Workload")
+    assert (problem.code, problem.message) == ("AKF-S020", "this is no Workload: it has none of its fields")
+    assert {each.code for each in validate({"id": "demo"}, "Workload")} == {"AKF-S022"}
+
+
 def test_asking_for_an_unknown_kind_is_a_usage_error() -> None:
     with pytest.raises(UsageError) as caught:
         validate({"kind": "Campaign"}, "Campain")

@@ -430,6 +430,17 @@ def _stranger(value: Value) -> None:
     value["entries"].append(captures.kernel(0.4, None, name="Mystery"))
 
 
+def test_where_no_call_was_seen_at_all_the_profile_may_be_of_something_else() -> None:
+    for seen, asked in ((0, True), (1, False)):
+        capture = plain(0.2)
+        for each in capture["completeness"]:
+            each["seen_calls"] = seen
+        with pytest.raises(PreconditionError) as refused:
+            triage(captures.workload(), capture, policy(capture), file="capture.json")
+        hints = {problem.hint or "" for problem in refused.value.problems if problem.code == "AKF-F350"}
+        assert {"was this the model" in hint for hint in hints} == {asked}
+
+
 INCOMPLETE: tuple[tuple[str, str, Edit], ...] = (
     ("AKF-F350", "calls", _missing),
     ("AKF-F350", "a callsite that was never seen", lambda v: v["completeness"].append(

@@ -114,8 +114,11 @@ def _header(document: Document, wanted: str | None) -> Problem | None:
     """Return why `kind` or `schema_version` leave no schema to judge by."""
     value = document.value
     if "kind" not in value:
-        if wanted is not None:
+        if wanted is not None and (not value or value.keys() & schema(wanted)["properties"].keys()):
             return None  # the schema says that it is missing, and what else is
+        if wanted is not None:
+            text = f"this is no {wanted}: it has none of its fields"
+            return document.problem("AKF-S020", text, "", expected=wanted)
         text = 'the field "kind" is missing'
         looks = value.keys() >= _LAUNCH_SPEC
         hint = "a launch spec names no kind: check it with --kind LaunchSpec" if looks else "name what this file is"

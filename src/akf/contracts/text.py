@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 80
 _LONGEST_WORD = 128
+_SHORTEST_START = 3
 _CUTOFF = 0.6
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Printable by Unicode category, yet drawn as nothing: fillers, joiners, variation selectors, blank braille.
@@ -75,6 +76,9 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     wanted = _fold(word)
     if wanted in folded:
         return folded[wanted]
+    begun = [name for name in folded if len(wanted) >= _SHORTEST_START and name.startswith(wanted)]
+    if len(begun) == 1:
+        return folded[begun[0]]
     from difflib import get_close_matches  # noqa: PLC0415 - costs start-up time, needed only for a near miss
 
     found = get_close_matches(wanted, list(folded), n=1, cutoff=_CUTOFF)

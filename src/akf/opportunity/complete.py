@@ -23,6 +23,7 @@ _SLACK = 0.02  # profilers round every line
 _MANY = 20
 _WHOLE_STEPS = frozenset({"profiler", "marker"})
 EAGER = "take a separate Capture of an eager run and label it: profiles of replayed graphs often miss kernel rows"
+OTHER = "was this the model, and this the framework, that were profiled? If so, " + EAGER
 
 Value = Mapping[str, Any]
 
@@ -150,13 +151,14 @@ def _checks(capture: Value) -> Iterator[Problem]:
 
 
 def _calls(found: list[dict[str, Any]], policy: Policy, *, stated: bool) -> Iterator[Problem]:
+    hint = EAGER if any(each["seen_calls"] for each in found) else OTHER
     for place, each in enumerate(found):
         expected, seen = each["expected_calls"], each["seen_calls"]
         if abs(seen - expected) > policy.most_missing_calls_ratio * expected:
             rank = f" on rank {each['rank']}" if each.get("rank") is not None else ""
             message = f"callsite {each['callsite']}{rank}: {expected} calls are expected, {seen} were seen"
             pointer = f"/completeness/{place}" if stated else "/entries"
-            yield Problem("AKF-F350", message, pointer=pointer, expected=expected, found=seen, hint=EAGER)
+            yield Problem("AKF-F350", message, pointer=pointer, expected=expected, found=seen, hint=hint)
 
 
 def _name(entry: Value) -> str:

@@ -159,7 +159,7 @@ def _blockers(
     least = min_pairs(policy.confidence)
     fewest, most = timed_steps(capture)
     if fewest < least:
-        expected = f"At least {least} steps with their wall times, for an interval of the share; there are {fewest}."
+        expected = f"At least {least} steps with their wall times, for an interval of the share; it has {fewest}."
         yield _blocker("Capture", "/breakdown/0/steps_ns", expected, INGEST)
     elif fewest != most:
         expected = f"The same steps of every rank, for an interval of the share; there are {fewest} to {most}."

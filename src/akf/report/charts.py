@@ -91,7 +91,7 @@ def steps(rank: RankTime, longest_ns: int) -> Markup:
                 width=_percent(wide * (1 - 2 * _GAP)), y=_fixed(_STEPS - height), height=_fixed(height))
         )  # fmt: skip
     ends = f"{numbers.number(min(rank.steps_ns), 'ns')} to {numbers.number(max(rank.steps_ns), 'ns')}"
-    return _svg(f"rank {rank.rank}: {count} steps of {ends}", _STEPS, *parts)
+    return _svg(f"rank {rank.rank}: {numbers.counted(count, 'step')} of {ends}", _STEPS, *parts)
 
 
 def top(curves: Sequence[Curve], target: float | None) -> float:

@@ -160,7 +160,7 @@ def _rank(rank: RankTime, longest: int) -> Markup:
     parts = [tag("div", f"rank {rank.rank}"), tag("div", charts.stack(rank))]
     if rank.steps_ns:
         ends = " to ".join(dict.fromkeys(numbers.number(end(rank.steps_ns), "ns") for end in (min, max)))
-        note = tag("div", f"{len(rank.steps_ns):,} steps of {ends}", class_="soft")
+        note = tag("div", f"{numbers.counted(len(rank.steps_ns), 'step')} of {ends}", class_="soft")
         parts.append(tag("div", charts.steps(rank, longest), note))
     return tag("div", *parts, class_="rank")
 

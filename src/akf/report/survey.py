@@ -24,6 +24,7 @@ from akf.report.model import (
     Timeline,
     Verdict,
 )
+from akf.report.numbers import counted
 from akf.report.triage import rank_times, sections, words
 
 Value = Mapping[str, Any]
@@ -61,7 +62,7 @@ def _section(title: str, blocks: Iterator[Block]) -> Iterator[Section]:
 
 def _subtitle(document: Value) -> str:
     captures = [
-        f"{each['tool']}, {each['ranks']} rank{'s' if each['ranks'] != 1 else ''}, {each['steps']} steps"
+        f"{each['tool']}, {counted(each['ranks'], 'rank')}, {counted(each['steps'], 'step')}"
         for each in document["captures"][:1]
     ]
     workload = document["workload"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from akf.report import numbers
 from akf.report.model import (
     MOST_RANKS,
     Bar,
@@ -99,7 +100,7 @@ def _answer(triage: Value) -> Iterator[Block]:
         Fact(
             name="board time of a kernel Task",
             value=_quantity(cost["kernel_s"], "s"),
-            note=f"{cost['budget_s']:,} s are in the budget",
+            note=f"of {numbers.number(cost['budget_s'], 's')} in the budget",
         ),
         Fact(name="smallest gain that shows", value=_quantity(cost["detectable_gain_ratio"], "share")),
         Fact(

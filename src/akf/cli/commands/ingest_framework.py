@@ -64,7 +64,7 @@ def ingest(
         }
         if logs
         else None,
-        "blockers": blockers(schema("Workload"), made.workload, str(out or "the draft")),
+        "blockers": blockers(schema("Workload"), made.workload, str(out or "WORKLOAD")),
     }
     return Result(document)
 

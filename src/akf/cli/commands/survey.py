@@ -75,8 +75,14 @@ def _values(policy: Sequence[str], target: float | None) -> dict[str, float]:
     for word in policy:
         name, sign, text = word.partition("=")
         if name not in DEFAULTS or not sign:
-            near = did_you_mean(name, DEFAULTS)
-            hint = f"did you mean {near}?" if near else f"one of {', '.join(DEFAULTS)}"
+            near = None if name in DEFAULTS else did_you_mean(name, DEFAULTS)
+            hint = (
+                f"give it a value: {name}=VALUE"
+                if name in DEFAULTS
+                else f"did you mean {near}?"
+                if near
+                else f"one of {', '.join(DEFAULTS)}"
+            )
             raise UsageError.of(
                 "AKF-F406", f"--policy: {show(word)} is no NAME=VALUE of the policy", found=word, hint=hint
             )

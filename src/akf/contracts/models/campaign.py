@@ -159,7 +159,9 @@ class InputLink(Value):
 class CaptureLink(Value):
     id: Id = about("Id of the Capture.", "xllm-capture")
     path: RelPath | None = fill(
-        "akf capture CAMPAIGN", "Its file, relative to the Suite's folder.", "captures/xllm.json"
+        "akf ingest profile PATH --workload WORKLOAD --arm ARM --out CAPTURE",
+        "Its file, relative to the Suite's folder.",
+        "captures/xllm.json",
     )
 
 

@@ -16,6 +16,7 @@ from akf.contracts.problems import Problem
 from akf.contracts.rules.finding import at, duplicates
 from akf.contracts.rules.routes import route_problem
 from akf.contracts.rules.suite import soc_problems, toolkit_problems
+from akf.contracts.text import show
 from akf.stats.signed_rank import min_pairs
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def membership_problems(campaign: Document, suite: Document) -> list[Problem]:
 
     def differs(pointer: str, mine: Any, theirs: Any, what: str) -> None:
         if _conflict(mine, theirs):
-            message = f"{what} differs from the Suite's"
+            message = f"{what} is {show(mine)}, the Suite's is {show(theirs)}"
             found.append(at(campaign, pointer, "AKF-M010", message, expected=theirs, found=mine))
 
     differs("/suite/id", mine["suite"]["id"], whole["id"], "the Suite's id")

@@ -179,8 +179,9 @@ def _linked(root: Path, campaign: Document, name: str, kind: str, problems: list
     document = _load(root / link["path"], kind, problems)
     if document is not None and document.value["id"] != link["id"]:
         message = f"the {name} file is {document.value['id']!r}, the Campaign names {link['id']!r}"
+        hint = f"name it by the id that stands in the file, or give the file's artifact the id {link['id']}"
         problems.append(
-            at(campaign, f"/{name}/id", "AKF-M010", message, expected=link["id"], found=document.value["id"])
+            at(campaign, f"/{name}/id", "AKF-M010", message, expected=link["id"], found=document.value["id"], hint=hint)
         )
     return document
 
