@@ -187,6 +187,10 @@ class TestConfiguration:
             ["clock", "custom_operators", "eager_share", "jit_compiles", "padding", "recompiles"]
         )
         assert body["health"]["healthy"]
+        assert [each["pointer"] for each in body["blockers"]] == ["/health/eager_share_ratio"]
+        assert not body["ready"]
+        eager = answered(capture, captures.workload(captures.site(graph={"mode": "eager"})))
+        assert (eager["blockers"], eager["ready"]) == ([], True)
 
     def test_launches_tell_the_eager_share_where_nothing_states_it(self) -> None:
         capture = captures.capture(captures.kernel(0.2), captures.kernel(0.1, "swiglu", name="SwiGlu", graph="eager"))

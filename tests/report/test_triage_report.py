@@ -61,6 +61,13 @@ def test_what_cannot_be_told_yet_is_no_no_go() -> None:
     assert body["blockers"][0]["expected"] in page.text
 
 
+def test_a_baseline_is_healthy_only_where_all_was_seen(capture: Value) -> None:
+    assert "nothing wrong was seen" not in drawn(triage(captures.workload(), capture, policy_of(capture)), capture).text
+    unseen = {**capture, "clock": "unknown"}
+    page = drawn(triage(captures.workload(), unseen, policy_of(unseen)), unseen)
+    assert "nothing wrong was seen" in page.text
+
+
 def test_where_the_time_goes(capture: Value) -> None:
     body = triage(captures.workload(), capture, policy_of(capture))
     page = drawn(body, capture)

@@ -2,6 +2,7 @@
 
 Invariants:
 - What the Capture does not tell was not checked, and is listed as unseen; it never counts as healthy or unhealthy.
+  An arm that replays graphs, of which it is not known whether it did, is a blocker: its shares may be those of another.
 - Eager launches are a finding only where graphs are replayed: an arm that runs eagerly by choice is healthy.
 """
 

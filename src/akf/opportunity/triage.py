@@ -61,7 +61,7 @@ def triage(
         _hotspot(spot, _facts(spot, capture, workload, sites, others, policy), health, cost, policy) for spot in found
     ]
     answer = whole(hotspots, health)
-    blocked = list(_blockers(capture, workload, policy, completeness, hotspots, answer))
+    blocked = list(_blockers(capture, workload, policy, completeness, health, hotspots, answer))
     steps, wall = steps_of(capture)
     return {
         "platform": capture["platform"],
@@ -152,6 +152,7 @@ def _blockers(
     workload: Value | None,
     policy: Policy,
     completeness: Value,
+    health: Value,
     hotspots: Sequence[Value],
     answer: Value,
 ) -> Iterator[dict[str, str]]:
@@ -173,6 +174,9 @@ def _blockers(
             yield _blocker("Workload", "/callsites", expected, FRAMEWORK)
         else:
             yield _blocker("Capture", "/completeness", expected, INGEST)
+    if "eager_share" in health["unseen"]:
+        expected = "Whether graphs were replayed, as the arm does: a profile with Model ID, or the framework's log."
+        yield _blocker("Capture", "/health/eager_share_ratio", expected, f"{INGEST} --log LOG")
     kernels = [each for each in hotspots if each["answer"] == "kernel"]
     if capture["platform"] == "ascend" and any(not each["active_bound"]["metrics"] for each in kernels):
         expected = "Counters of the kernels' pipes, for the active bound: profile at Level1 with PipeUtilization."

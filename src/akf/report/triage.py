@@ -105,9 +105,7 @@ def _answer(triage: Value) -> Iterator[Block]:
         Fact(name="smallest gain that shows", value=_quantity(cost["detectable_gain_ratio"], "share")),
         Fact(
             name="baseline",
-            value=Mark(word="healthy", tone="good")
-            if triage["health"]["healthy"]
-            else Mark(word="unhealthy", tone="warn"),
+            value=_baseline(triage["health"]["healthy"], unseen),
             note=f"{len(unseen)} facts not seen" if unseen else None,
         ),
     ]
@@ -120,6 +118,13 @@ def _answer(triage: Value) -> Iterator[Block]:
                 for each in triage["blockers"]
             ),
         )
+
+
+def _baseline(healthy: bool, unseen: Sequence[str]) -> Mark:
+    """A baseline is called healthy only where everything was seen."""
+    if not healthy:
+        return Mark(word="unhealthy", tone="warn")
+    return Mark(word="nothing wrong was seen", tone="plain") if unseen else Mark(word="healthy", tone="good")
 
 
 def _time(triage: Value, capture: Value | None) -> Iterator[Block]:
