@@ -23,7 +23,7 @@ from akf.contracts.text import printable
 from akf.contracts.tree import tree_digest
 from akf.routes import outcomes
 from akf.routes.outcomes import Outcome
-from akf.routes.route import Job, Plan, Route, SourceRefused, Step
+from akf.routes.route import Job, Plan, Route, SourceRefused, StandIn, Step
 from akf.routes.sandbox import WRITTEN, Sandbox, layout, outputs
 from akf.routes.tools import Found, Place, ToolMissing, missing
 from akf.store.untrusted import TreeFile
@@ -70,6 +70,8 @@ class Made(NamedTuple):
     randomised: bool
     inputs: str
     """Digest over everything that could change what is made."""
+    stand_ins: tuple[dict[str, Any], ...] = ()
+    """Programs that stood in for tools, as a Build names them."""
 
     @property
     def built(self) -> bool:
@@ -122,6 +124,8 @@ def make(tools: Bench, job: Job, files: Sequence[TreeFile], folder: Path) -> Mad
     build.inputs = _inputs(tools, job, files, plan)
     for name, data in plan.files.items():
         _write(folder / "in" / name, data)
+    for name, each in plan.stand_ins.items():
+        _write(folder / "in" / "bin" / name, each.program, executable=True)
     return build.run(plan)
 
 
@@ -129,6 +133,7 @@ def _inputs(tools: Bench, job: Job, files: Sequence[TreeFile], plan: Plan) -> st
     """Digest over the sources, the route's own files, and all that is told to the tools and that they are."""
     tree = [(f"src/{file.path}", file.executable, digest(file.data)) for file in files]
     tree += [(f"in/{name}", False, digest(data)) for name, data in plan.files.items()]
+    tree += [(f"in/bin/{name}", True, digest(each.program)) for name, each in plan.stand_ins.items()]
     told = {
         "route": tools.route.name,
         "soc": job.soc,
@@ -157,11 +162,13 @@ class _Build:
         self._notes: list[str] = []
         self._files: dict[str, bytes] = {}
         self._randomised = True
+        self._stand_ins: tuple[dict[str, Any], ...] = ()
         self.inputs = ""
 
     def run(self, plan: Plan) -> Made:
         """All steps up to the first that does not do its work, and the normal forms of what was reached."""
         outcome: Outcome | None = None
+        self._stand_ins = tuple(_stand_in(name, each) for name, each in sorted(plan.stand_ins.items()))
         for step in plan.steps:
             if outcome is None:
                 outcome = self._step(step)
@@ -198,13 +205,15 @@ class _Build:
             sandbox=self._sandbox.record,
             inputs=self.inputs,
             randomised=self._randomised,
+            stand_ins=self._stand_ins,
         )
 
     def _step(self, step: Step) -> Outcome | None:
         tool = self._tools.tool(step.tool)
-        if tool is None:
-            program = self._tools.route.data.program(step.tool)
-            return Outcome(outcomes.MISSING, str(missing(program, self._tools.place)), step.tool)
+        absent = next((name for name in (step.tool, *step.needs) if self._tools.tool(name) is None), None)
+        if tool is None or absent is not None:
+            program = self._tools.route.data.program(absent or step.tool)
+            return Outcome(outcomes.MISSING, str(missing(program, self._tools.place)), program.name)
         for name in _PRIVATE:
             outputs.clear(self._folder / name)
         self._variables |= step.variables
@@ -240,6 +249,11 @@ class _Build:
         for name, why in left.refused.items():
             return Outcome(outcomes.REFUSED, f"error: out/{name}, as {step.tool} left it, {why}")
         return None
+
+
+def _stand_in(name: str, each: StandIn) -> dict[str, Any]:
+    files = [{"name": name, "digest": digest(each.program)}]
+    return {"name": name, "version_text": each.says, "stand_in": True, "files": files}
 
 
 def _variables(tools: Bench) -> dict[str, str]:

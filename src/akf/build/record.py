@@ -3,6 +3,7 @@
 Invariants:
 - Tools, commands and environment are recorded as used; places of this machine stand under their roots' names.
 - The stage is the deepest one that is really there. Why it goes no deeper is said by code.
+- A program that only stood in for a tool is named as such.
 - Silent changes that a compiler reported are facts of the Build.
 """
 
@@ -48,7 +49,7 @@ def record(
         "soc": soc,
         "toolkit": tools.toolkit,
         "stage": first.made.stage,
-        "tools": [each.record for each in tools.found],
+        "tools": [*(each.record for each in tools.found), *first.made.stand_ins],
         "commands": [command for product in products for command in product.made.commands],
         "variables": [{"name": name, "value": item} for name, item in sorted(first.made.variables.items())],
         "inputs_digest": first.made.inputs,

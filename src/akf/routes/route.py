@@ -45,8 +45,17 @@ class Step(NamedTuple):
     limits: Limits = Limits()
     variables: Mapping[str, str] = {}
     """Variables beyond the declaration's."""
+    needs: tuple[str, ...] = ()
+    """Further tools that it runs itself; where one is missing, it is not tried."""
     normalises: bool = False
     """It only brings a stage's file into its normal form: a failure leaves the stage without one."""
+
+
+class StandIn(NamedTuple):
+    """A program that answers for its version in the place of a tool and does none of its work."""
+
+    program: bytes
+    says: str
 
 
 class Plan(NamedTuple):
@@ -54,6 +63,8 @@ class Plan(NamedTuple):
 
     steps: tuple[Step, ...]
     files: Mapping[str, bytes] = {}
+    stand_ins: Mapping[str, StandIn] = {}
+    """By the tool's name; they lie in `in/bin/`, and the Build names them among its tools."""
 
 
 class Emulation(NamedTuple):
@@ -242,3 +253,16 @@ def route(name: str) -> Route:
 def routes() -> tuple[Route, ...]:
     """Every route, in the order of the schema."""
     return tuple(route(name) for name in NAMES)
+
+
+def one_source(sources: Sequence[str], suffixes: Sequence[str]) -> str:
+    """The Python file that is run: the only one, or `kernel.py` among several; as a path of the build's folder.
+
+    Raises:
+        SourceRefused: there is none, or it is not clear which.
+    """
+    files = plain_sources(sources, suffixes, "Python")
+    source = files[0] if len(files) == 1 else "src/kernel.py"
+    if source not in files:
+        raise SourceRefused(f"of several Python files one must be kernel.py: {', '.join(files)}")
+    return source

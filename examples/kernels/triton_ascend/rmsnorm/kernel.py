@@ -5,7 +5,7 @@ import triton.language as tl
 
 
 @triton.jit
-def rms_norm(x, weight, out, n, eps, BLOCK: tl.constexpr):  # noqa: ANN001, ANN201, N803 - Triton reads these names
+def rms_norm(x, weight, out, n, eps, BLOCK: tl.constexpr):  # noqa: ANN001, ANN201 - Triton reads these names
     """Rows of `n` elements, at most BLOCK; sums in float32."""
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)

@@ -5,7 +5,7 @@ import triton.language as tl
 
 
 @triton.jit
-def softmax(x, out, n, BLOCK: tl.constexpr):  # noqa: ANN001, ANN201, N803 - Triton reads these names
+def softmax(x, out, n, BLOCK: tl.constexpr):  # noqa: ANN001, ANN201 - Triton reads these names
     """Rows of `n` elements, at most BLOCK."""
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)

@@ -72,6 +72,9 @@ class Tool(Value):
     commit: Name | None = maybe("Commit that it was built from, where it says so.", "8796a8ac1508")
     wheel_digest: Digest | None = maybe("SHA-256 of the wheel that it was installed from.", "sha256:" + "0" * 64)
     package: Name | None = maybe("Package and version that provides it, where known.", "g++-12 12.2.0-14+deb12u1")
+    stand_in: bool | None = maybe(
+        "Whether it only answers for its version in the place of the tool and does none of its work.", True
+    )
     files: tuple[ToolFile, ...] = about("Programs that take part, by digest.", [sample(ToolFile)], min_length=1)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from akf.routes import outcomes
 from akf.routes.outcomes import Outcome
-from akf.routes.route import Job, Plan, Route, SourceRefused, Step, error_lines, plain_sources
+from akf.routes.route import Job, Plan, Route, SourceRefused, Step, error_lines, one_source
 from akf.routes.sandbox import Ended, Limits
 
 NAME = "triton_ascend"
@@ -91,10 +91,7 @@ class TritonAscend(Route):
     def _request(self, job: Job, *, newer: bool) -> dict[str, object]:
         if job.launch is None:
             raise SourceRefused("a launch.json beside the source says what the kernel's arguments are")
-        files = [source.removeprefix("src/") for source in plain_sources(job.sources, self.data.suffixes, "Triton")]
-        source = files[0] if len(files) == 1 else "kernel.py"
-        if source not in files:
-            raise SourceRefused(f"of several Python files one must be kernel.py: {', '.join(files)}")
+        source = one_source(job.sources, self.data.suffixes)
         constexprs = {
             name.removeprefix(CONSTEXPR): value for name, value in job.options.items() if name.startswith(CONSTEXPR)
         }
@@ -110,7 +107,7 @@ class TritonAscend(Route):
             if arg.kind in {"tensor", "scalar"}
         }
         return {
-            "source": f"src/{source}",
+            "source": source,
             "kernel": kernel,
             "types": types,
             "constexprs": constexprs,
