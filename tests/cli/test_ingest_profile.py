@@ -74,7 +74,6 @@ def test_a_file_is_never_replaced(profile: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("--id", "No"),
         ("--data-class", "secret"),
         ("--stage", "warmup"),
         ("--platform", "tpu"),
@@ -84,6 +83,10 @@ def test_a_file_is_never_replaced(profile: Path, tmp_path: Path) -> None:
 )
 def test_options_that_do_not_fit(profile: Path, words: tuple[str, ...]) -> None:
     assert inside("ingest", "profile", profile, *words).refused(2).codes == {"AKF-F135"}
+
+
+def test_an_id_is_refused_as_everywhere(profile: Path) -> None:
+    assert inside("ingest", "profile", profile, "--id", "No").refused(2).codes == {"AKF-S032"}
 
 
 def test_kernels_are_given_to_callsites_and_calls_counted(profile: Path, tmp_path: Path) -> None:

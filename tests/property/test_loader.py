@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from akf.contracts import loader
 from akf.contracts.limits import MAX_DEPTH, MAX_SAFE_INTEGER
+from akf.contracts.pointer import escape
 from akf.contracts.problems import InvalidError
-from akf.contracts.scanner import escape
 
 SURROGATE = "ud800"
 FRAGMENTS = [

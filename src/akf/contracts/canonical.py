@@ -151,7 +151,7 @@ def _careful(value: Any) -> bytes:
 
 def _walk(value: Any) -> Iterator[tuple[str, Any, int]]:
     """Yield pointer, value and depth of everything inside `value`, without recursion."""
-    from akf.contracts.scanner import escape  # noqa: PLC0415 - only on trouble
+    from akf.contracts.pointer import escape  # noqa: PLC0415 - only on trouble
 
     waiting: list[tuple[str, Any, int]] = [("", value, 1)]
     while waiting:

@@ -12,7 +12,7 @@ import json
 
 from akf.contracts.ids import ID_PATTERN, SHORT_ID_PATTERN, id_problem, path_problem
 from akf.contracts.limits import MAX_ID, MAX_PROBLEMS, MAX_SHORT_ID
-from akf.contracts.scanner import pointer_to
+from akf.contracts.pointer import pointer_to
 from akf.contracts.text import did_you_mean, printable, show
 from akf.contracts.wording import article, as_found, describe, is_number, type_of, wants_path
 

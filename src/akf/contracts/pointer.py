@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from akf.contracts.limits import MAX_POINTER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+
+def escape(key: str) -> str:
+    """Write one key as a token of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1") if "~" in key or "/" in key else key
+
+
+def pointer_to(steps: Iterable[str | int]) -> str:
+    """Return the JSON pointer of a path, or of the innermost container on it that `MAX_POINTER` has room for."""
+    pointer = ""
+    for step in steps:
+        token = escape(str(step))
+        if len(pointer) + len(token) >= MAX_POINTER:
+            break
+        pointer = f"{pointer}/{token}"
+    return pointer
 
 
 def parts(pointer: str) -> list[str]:

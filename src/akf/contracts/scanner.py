@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import re
 
-from akf.contracts.limits import MAX_DEPTH, MAX_POINTER, MAX_PROBLEMS, MAX_SAFE_INTEGER
+from akf.contracts.limits import MAX_DEPTH, MAX_PROBLEMS, MAX_SAFE_INTEGER
 from akf.contracts.places import Lines, Place
+from akf.contracts.pointer import pointer_to
 from akf.contracts.problems import Problem
 from akf.contracts.syntax import BODY, Fault, broken_number, broken_string, unexpected
 from akf.contracts.text import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any, NoReturn
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
@@ -37,22 +37,6 @@ _LONGEST_INTEGER = len(str(-MAX_SAFE_INTEGER))
 
 class Stop(Exception):  # noqa: N818 - control flow inside this package: the list of problems is complete
     """Ends a scan."""
-
-
-def escape(key: str) -> str:
-    """Write one key as a token of a JSON pointer (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1") if "~" in key or "/" in key else key
-
-
-def pointer_to(steps: Iterable[str | int]) -> str:
-    """Return the JSON pointer of a path, or of the innermost container on it that `MAX_POINTER` has room for."""
-    pointer = ""
-    for step in steps:
-        token = escape(str(step))
-        if len(pointer) + len(token) >= MAX_POINTER:
-            break
-        pointer = f"{pointer}/{token}"
-    return pointer
 
 
 class Scanner:

@@ -18,11 +18,10 @@ from typing import Any
 import orjson
 
 from akf.contracts.digests import digest
-from akf.contracts.ids import id_problem
 from akf.contracts.loader import Document, parse, read_input
 from akf.contracts.problems import InvalidError, PreconditionError, Problem, UsageError
 from akf.contracts.schemas import validate
-from akf.contracts.text import did_you_mean, is_name, printable, show
+from akf.contracts.text import did_you_mean, printable
 from akf.frameworks import model_config, settings
 from akf.frameworks.arms import ARMS
 from akf.frameworks.arms import arm as arm_data
@@ -35,7 +34,6 @@ from akf.routes.expressions import ExpressionError
 
 _SHORT_INPUT, _SHORT_OUTPUT, _LONGEST_OUTPUT = 2048, 256, 4096
 _MOST_RANKS = 1 << 16
-_LONGEST_NAME = 256
 _CONCURRENCY = {"short_prefill": 16, "long_prefill": 4, "decode": 64, "mixed": 16}
 
 
@@ -82,7 +80,6 @@ def draft(
         hint = f"did you mean {near}?" if near else None
         message = f"--arm: {printable(arm_name)} is none of {', '.join(ARMS)}"
         raise UsageError.of("AKF-F300", message, expected=list(ARMS), found=arm_name, hint=hint)
-    _named_well(name, identity)
     arm = arm_data(arm_name)
     order = placed(arm, revision)
     evidence, log_sources = read_logs(logs, arm_name)
@@ -125,16 +122,6 @@ def draft(
         "callsites": sites,
     }
     return Draft(_valid(workload), found, evidence, revision)
-
-
-def _named_well(name: str | None, identity: str | None) -> None:
-    problem = None if identity is None else id_problem(identity, field="--id")
-    if problem is not None:
-        raise UsageError([problem])
-    if name is not None and not is_name(name, _LONGEST_NAME):
-        message = f"--model: {show(name)} is no name of 1 to {_LONGEST_NAME} characters"
-        hint = "the name alone, without folders: --model Qwen3-8B"
-        raise UsageError.of("AKF-F312", message, hint=hint)
 
 
 def _document(path: Path) -> Document:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from akf.contracts.limits import MAX_SAFE_INTEGER
 from akf.contracts.loader import Document, fast
+from akf.contracts.pointer import escape
 from akf.contracts.problems import Problem
 from akf.contracts.rules.finding import at
 from akf.contracts.text import show
@@ -97,8 +98,10 @@ def _lookup(document: Document | None, key: str | None) -> tuple[str, Any]:
         names = [name for name in value if _plain(name) == part]
         if len(names) > 1:
             listed = " and as ".join(show(name) for name in names)
-            raise _Unclear(pointer if written else _below(pointer, names[1]), f"{part} stands twice, as {listed}", part)
-        pointer = pointer if written else _below(pointer, names[0] if names else part)
+            raise _Unclear(
+                pointer if written else f"{pointer}/{escape(names[1])}", f"{part} stands twice, as {listed}", part
+            )
+        pointer = pointer if written else f"{pointer}/{escape(names[0] if names else part)}"
         value = value[names[0]] if names else None
     return pointer, value
 
@@ -121,10 +124,6 @@ def _written(pointer: str, text: str) -> dict[str, Any] | None:
 
 def _last(pointer: str) -> str:
     return _plain(pointer.rpartition("/")[2])
-
-
-def _below(pointer: str, name: str) -> str:
-    return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
 def _plain(name: str) -> str:

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from akf.contracts.canonical import canonical_bytes
 from akf.contracts.loader import parse
 from akf.contracts.models.base import Count, Positive, Value
+from akf.contracts.pointer import pointer_to
 from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import show
 
@@ -265,7 +266,7 @@ def from_json(data: bytes, file: str) -> Report:
 
 
 def _problem(error: Any, file: str) -> Problem:
-    pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in error["loc"])
+    pointer = pointer_to(error["loc"])
     hint = f"this version draws reports of version {VERSION}" if error["loc"] == ("report_version",) else None
     found = error["input"] if isinstance(error["input"], str | int | float | bool) else None
     text = f"not a report: {error['msg']}" if not pointer else f"{show(pointer)}: {error['msg']}"

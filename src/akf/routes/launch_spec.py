@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from akf.contracts.scanner import pointer_to
+from akf.contracts.pointer import pointer_to
 from akf.contracts.text import did_you_mean, show
 from akf.routes.expressions import Expression, ExpressionError, Symbol, evaluate, normal, parse, symbols
 

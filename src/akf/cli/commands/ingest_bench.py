@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from akf.cli.options import check_data_class, check_id
+from akf.cli.outputs import free, publish
 from akf.cli.result import Result
-from akf.contracts.ids import id_problem
-from akf.contracts.problems import ConflictError, UsageError
+from akf.contracts.problems import UsageError
 from akf.contracts.text import show
 
 _FINEST = 10**8
-_CLASSES = ("public", "internal", "confidential")
 
 
 def ingest_bench(
@@ -21,13 +20,12 @@ def ingest_bench(
 ) -> Result:
     """Read results of benchmark clients; without `out` the artifact is part of the answer."""
     from akf.contracts.canonical import canonical_bytes, digest  # noqa: PLC0415
-    from akf.store.publish import make_folder, publish_file  # noqa: PLC0415
     from akf.traffic.bench import QUANTILES, ingest  # noqa: PLC0415
 
-    if out is not None and os.path.lexists(out):
-        hint = "published files are never replaced: name a new one"
-        raise ConflictError.of("AKF-C101", f"{out} exists already; nothing was changed", file=str(out), hint=hint)
-    options: dict[str, Any] = {"name": _id(name), "data_class": _data_class(data_class)}
+    free("AKF-F212", out=out)
+    check_id(name)
+    check_data_class("AKF-F212", data_class)
+    options: dict[str, Any] = {"name": name, "data_class": data_class}
     options["quantiles"] = [_quantile(text) for text in quantiles] or QUANTILES
     if compare and len(paths) != 2:  # noqa: PLR2004 - A and B
         raise _usage(f"--compare takes two paths, not {len(paths)}")
@@ -47,9 +45,7 @@ def ingest_bench(
         document["comparison"] = comparison
     if out is None:
         document["artifact"] = artifact
-    else:
-        make_folder(out.absolute().parent)
-        publish_file(out, data, mode=0o644)
+    publish((out, data))
     return Result(document)
 
 
@@ -88,19 +84,6 @@ def _comparison(paths: Sequence[Path], artifact: dict[str, Any], options: dict[s
 
 def _origin(result: dict[str, Any]) -> tuple[Any, ...]:
     return (*((source["name"], source["digest"]) for source in result["sources"]), result["position"])
-
-
-def _id(name: str) -> str:
-    problem = id_problem(name, field="--id")
-    if problem is not None:
-        raise UsageError([problem])
-    return name
-
-
-def _data_class(name: str) -> str:
-    if name not in _CLASSES:
-        raise _usage(f"--data-class: {show(name)} is not one of {', '.join(_CLASSES)}")
-    return name
 
 
 def _quantile(text: str) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from akf.cli.options import check_id, check_name
+from akf.cli.outputs import free, publish
 from akf.cli.result import Result
-from akf.contracts.problems import ConflictError
 
 
 def ingest(
@@ -30,15 +30,12 @@ def ingest(
     from akf.frameworks.revisions import known  # noqa: PLC0415
     from akf.frameworks.settings import listed  # noqa: PLC0415
     from akf.store.draft import render  # noqa: PLC0415
-    from akf.store.publish import make_folder, publish_file  # noqa: PLC0415
 
-    if out is not None and os.path.lexists(out):
-        hint = "published files are never replaced: name a new one"
-        raise ConflictError.of("AKF-C101", f"{out} exists already; nothing was changed", file=str(out), hint=hint)
+    free("AKF-F312", out=out)
+    check_id(identity)
+    check_name("AKF-F312", "--model", model)
     made = draft(arm, model_config, config, logs, revision=revision, tp=tp, name=model, identity=identity)
-    if out is not None:
-        make_folder(out.absolute().parent)
-        publish_file(out, render(made.workload), mode=0o644)
+    publish((out, render(made.workload)))
     document: dict[str, Any] = {
         "workload": made.workload if out is None else str(out),
         "id": made.workload["id"],

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from akf.cli.options import check_data_class, check_name
+from akf.cli.outputs import free, publish
 from akf.cli.result import Result
 from akf.contracts.documents import load
-from akf.contracts.problems import ConflictError, UsageError
-from akf.contracts.text import is_name, show
-
-MAX_NAME = 256
 
 
 def ingest(
@@ -39,17 +36,19 @@ def ingest(
     from akf.traffic.traces.recognise import confirm, recognised  # noqa: PLC0415
     from akf.traffic.traces.workload import Options, draft_of, make  # noqa: PLC0415
 
-    _free(out, requests)
+    free("AKF-F261", out=out, requests=requests)
+    check_data_class("AKF-F261", data_class)
+    check_name("AKF-F261", "--tokenizer", tokenizer)
     chosen = stated(layout, labels, sec_multiplier, block_size)
     sizes = [load(path, "Capture") for path in captures]
-    options = Options(bounds, _tokenizer(tokenizer), subset, _data_class(data_class), sizes)
+    options = Options(bounds, tokenizer, subset, data_class, sizes)
     draft = load(onto, "Workload")
     value = draft_of(draft, options)
     trace = read(traces, chosen or recognised(traces))
     if chosen is None:
         confirm(trace.layout, max(trace.requests.inputs))
     made = make(value, trace, options, os.fspath(onto))
-    _publish(out, made.data, requests, made.requests)
+    publish((requests, made.requests), (out, made.data))  # no Workload names a list that is not there
     workload = made.workload
     name = os.fspath(onto if out is None else out)
     document: dict[str, Any] = {
@@ -72,46 +71,3 @@ def ingest(
         "blockers": blockers(schema("Workload"), workload, name),
     }
     return Result(document)
-
-
-def _free(out: Path | None, requests: Path | None) -> None:
-    """Refuse before anything is read what would be refused at the end."""
-    if out is not None and requests is not None and os.path.abspath(out) == os.path.abspath(requests):  # noqa: PTH100 - links are not followed
-        raise UsageError.of("AKF-F261", "--out and --requests name the same file", found=str(out))
-    for path in (out, requests):
-        if path is not None and os.path.lexists(path):
-            hint = "published files are never replaced: name a new one"
-            raise ConflictError.of("AKF-C101", f"{path} exists already; nothing was changed", file=str(path), hint=hint)
-
-
-def _tokenizer(name: str | None) -> str | None:
-    if name is not None and not is_name(name, MAX_NAME):
-        message = f"--tokenizer: {show(name)} is no name of 1 to {MAX_NAME} characters"
-        raise UsageError.of("AKF-F261", message, hint="the name alone, without folders: --tokenizer Qwen3")
-    return name
-
-
-def _data_class(name: str) -> str:
-    known = ("public", "internal", "confidential")
-    if name not in known:
-        raise UsageError.of("AKF-F261", f"--data-class: {name!r} is not one of {', '.join(known)}", found=name)
-    return name
-
-
-def _publish(out: Path | None, data: bytes, requests: Path | None, listed: Any) -> None:
-    """Both files or none: the list first, so that no Workload names a list that is not there."""
-    from akf.store.publish import make_folder, publish_file  # noqa: PLC0415
-
-    for path in (requests, out):
-        if path is not None:
-            make_folder(path.absolute().parent)
-    if requests is not None:
-        publish_file(requests, listed, mode=0o644)
-    if out is not None:
-        try:
-            publish_file(out, data, mode=0o644)
-        except BaseException:
-            if requests is not None:
-                with suppress(OSError):
-                    requests.unlink()
-            raise

@@ -137,6 +137,8 @@ Route = Literal[
     "triton_cuda",
 ]
 Isolation = Literal["bwrap", "userns", "container", "uid", "none"]
+StageName = Literal["short_prefill", "long_prefill", "decode", "mixed"]
+TaskType = Literal["kernel", "integration", "configuration", "pipeline"]
 DataClass = Literal["public", "internal", "confidential"]
 GateName = Literal["environment", "operator", "model", "serving", "reproduction", "release"]
 Better = Literal["lower", "higher"]

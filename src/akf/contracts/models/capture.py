@@ -14,6 +14,7 @@ from akf.contracts.models.base import (
     Platform,
     Positive,
     Ratio,
+    StageName,
     Symbol,
     Text,
     Value,
@@ -208,9 +209,7 @@ class Capture(Artifact):
     checks: tuple[SourceCheck, ...] = several("Cross-checks between the profiler's files.", [sample(SourceCheck)])
     host: tuple[HostCost, ...] = several("Host time by interface.", [sample(HostCost)])
     health: Health | None = maybe("State of the baseline, where it is known.", sample(Health))
-    stage: Literal["short_prefill", "long_prefill", "decode", "mixed"] | None = maybe(
-        "Stage of the Workload that was captured; absent for all of them.", "decode"
-    )
+    stage: StageName | None = maybe("Stage of the Workload that was captured; absent for all of them.", "decode")
     clocks_mhz: tuple[Positive, ...] = several("Core clocks seen, in MHz, ascending.", [1800])
     clock: Literal["steady", "changed", "unknown"] = about(
         "Whether the core clock changed inside the capture, or was not its rated value.", "unknown"

@@ -26,6 +26,7 @@ from akf.contracts.models.base import (
     Route,
     Scalar,
     Symbol,
+    TaskType,
     Text,
     Value,
     about,
@@ -150,7 +151,7 @@ class Task(Artifact):
         OPEN, "The Run that the Task belongs to, and the Triage that justifies it.", refs("Run", "Triage")
     )
     title: Text = about("Title for people.", "RMSNorm at Qwen3-8B's hidden size, small batch")
-    type: Literal["kernel", "integration", "configuration", "pipeline"] = about("What may be changed.", "kernel")
+    type: TaskType = about("What may be changed.", "kernel")
     op: Id | None = stated("The Task is about no single operator.", "Operator that candidates implement.", "rms_norm")
     callsite: Id | None = stated("The Task is about no single callsite.", "Callsite in the Workload.", "rms-norm")
     graph: GraphMode | None = stated(

@@ -24,6 +24,7 @@ from akf.contracts.models.base import (
     Ref,
     Scalar,
     Speedup,
+    StageName,
     Symbol,
     Text,
     Value,
@@ -36,7 +37,6 @@ from akf.contracts.models.base import (
     stated,
 )
 
-TaskType = Literal["kernel", "integration", "configuration", "pipeline"]
 Verdict = Literal["kernel", "integration", "configuration", "pipeline", "no_go"]
 _Many = Annotated[float, Field(ge=0, le=1_000_000)]
 _Several = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -44,7 +44,6 @@ _Times = Annotated[int, Field(ge=0, le=1_000_000)]
 _Seconds = Annotated[int, Field(ge=1, le=31_536_000)]
 
 _NOT_YET = "It cannot be told yet; the blockers say what is missing."
-StageName = Literal["short_prefill", "long_prefill", "decode", "mixed"]
 
 
 class OpportunityPolicy(Value):

@@ -21,6 +21,7 @@ from akf.contracts.models.base import (
     NonNegative,
     Positive,
     Ratio,
+    StageName,
     Symbol,
     Text,
     Value,
@@ -107,7 +108,7 @@ class ShapeWeight(Value):
 
 
 class Stage(Value):
-    id: Literal["short_prefill", "long_prefill", "decode", "mixed"] = about("Which stage of serving this is.", "decode")
+    id: StageName = about("Which stage of serving this is.", "decode")
     bounds: TokenBounds = about(
         "Token bounds that cut the stage.",
         sample(TokenBounds),

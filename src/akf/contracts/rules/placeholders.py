@@ -10,6 +10,8 @@ Invariants:
 
 from __future__ import annotations
 
+from akf.contracts.pointer import escape
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,8 +76,7 @@ def _walk(
         if isinstance(value, dict):
             for name, child in branch.get("properties", {}).items():
                 if name in value:
-                    escaped = name.replace("~", "~0").replace("/", "~1")
-                    yield from _walk(child, value[name], f"{pointer}/{escaped}", definitions)
+                    yield from _walk(child, value[name], f"{pointer}/{escape(name)}", definitions)
         elif isinstance(value, list) and isinstance(branch.get("items"), dict):
             for index, item in enumerate(value):
                 yield from _walk(branch["items"], item, f"{pointer}/{index}", definitions)

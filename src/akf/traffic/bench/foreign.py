@@ -21,9 +21,8 @@ from akf.contracts.files import open_regular, refusal
 from akf.contracts.limits import MAX_DEPTH
 from akf.contracts.loader import shallow, slow
 from akf.contracts.places import Lines, Place, find
-from akf.contracts.pointer import parts
+from akf.contracts.pointer import parts, pointer_to
 from akf.contracts.problems import InvalidError, Problem
-from akf.contracts.scanner import pointer_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
