@@ -112,12 +112,14 @@ def _staged(stage: str | None, workload: Value, capture: Document) -> None:
     stages = [each["id"] for each in workload["stages"]]
     if stage is not None and found not in {None, stage}:
         message = f"the Capture is about the stage {found}, not {stage}"
+        hint = f"ask about that one: --stage {found}; or profile {stage} and name that Capture"
         raise PreconditionError.of(
-            "AKF-F356", message, file=capture.file, pointer="/stage", expected=stage, found=found
+            "AKF-F356", message, file=capture.file, pointer="/stage", expected=stage, found=found, hint=hint
         )
     if wanted is not None and wanted not in stages:
         message = f"the Workload has no stage {wanted}"
-        raise PreconditionError.of("AKF-F356", message, file=capture.file, expected=stages, found=wanted)
+        hint = f"its stages: {', '.join(stages)}"
+        raise PreconditionError.of("AKF-F356", message, file=capture.file, expected=stages, found=wanted, hint=hint)
 
 
 def _same_platform(others: Sequence[Document], capture: Value) -> None:
@@ -149,8 +151,9 @@ def require_recomputed(value: Value, run: Run, file: str) -> None:
     ]
     if list(value["parents"]) != wanted:
         message = "the Triage is about other inputs than the run's"
+        hint = "make it with `akf triage RUN --out FILE` of this run"
         raise IntegrityError.of(
-            "AKF-F382", message, file=file, pointer="/parents", expected=wanted, found=value["parents"]
+            "AKF-F382", message, file=file, pointer="/parents", expected=wanted, found=value["parents"], hint=hint
         )
     problems = recomputed_problems(value, run)
     if problems:

@@ -99,7 +99,9 @@ def ingest_trace(
     data_class: DataClassOption = "internal",
     captures: Annotated[
         list[Path] | None,
-        typer.Option("--capture", metavar="CAPTURE", help="Take the sizes of steps from it.", readable=False),
+        typer.Option(
+            "--capture", metavar="CAPTURE", help="Take sizes of steps from it; may be repeated.", readable=False
+        ),
     ] = None,
 ) -> Result:
     """From a trace of requests to a Workload: stages, arrivals, prefix reuse."""
@@ -209,7 +211,7 @@ def survey(
         Path | None, typer.Option("--html", metavar="FILE", help="New file for the answer as a page.", readable=False)
     ] = None,
 ) -> Result:
-    """Say what your profiles, benchmarks and traces are worth a look for, before any Campaign."""
+    """Say whether a kernel is worth it, and which: from profiles, benchmarks and traces."""
     from akf.cli.commands.survey import survey as answer
 
     return answer(

@@ -142,7 +142,8 @@ def _next(
         return {"command": body["blockers"][0]["command"], "purpose": body["blockers"][0]["expected"]}
     return {
         "command": "akf triage CAMPAIGN",
-        "purpose": "The same answer for a Campaign that names this Workload and this Capture; then akf open-task.",
+        "purpose": "The same answer for a Campaign that names this Workload and this Capture, then akf open-task: "
+        "docs/from-traffic-to-task.md.",
     }
 
 
