@@ -512,6 +512,11 @@ def test_nothing_of_this_machine_is_in_a_capture(tmp_path: Path) -> None:
     torch_npu(tmp_path / secret, ROWS, stages=STAGES, info=info, name=f"{secret}_12_2026_ascend_pt")
     text = canonical_bytes(capture(tmp_path / secret)).decode()
     other = canonical_bytes(capture(msprof(tmp_path / secret, ROWS, name=f"PROF_{secret}"))).decode()
+    paths = profiles.profiler_info(0, torch_npu_version=f"/home/{secret}/build", cann_version=f"C:\\{secret}")
+    paths["config"]["common_config"]["activities"] = [f"/home/{secret}", {"x": f"/{secret}"}]
+    said = capture(torch_npu(tmp_path / "paths", ROWS, stages=STAGES, info=paths))
+    assert (said["tool"]["version"], setting(said, "cann_version")) == ("withheld: it holds a path",) * 2
+    assert secret not in canonical_bytes(said).decode()
     for word in (secret, "secret-host", "4711", "20260823", str(tmp_path), "collectionTimeEnd"):
         assert word not in text
         assert word not in other

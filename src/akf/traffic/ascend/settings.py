@@ -1,7 +1,8 @@
 """How a profile was recorded: rank, versions, and settings that change what is seen.
 
 Invariants:
-1. What is taken is listed here; everything else in these files (host names, process ids, paths, variables) is left.
+1. What is taken is listed here; everything else in these files (host names, process ids, paths, variables) is left. A
+   text that holds a path is withheld.
 2. Types that changed between versions are read as one: a rank as a number or as text, an export type as a text or a
    list of texts; a rank below zero is none.
 3. The file's name and its content agree on the rank.
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 
 from akf.contracts.files import read_input
 from akf.contracts.problems import InvalidError
-from akf.contracts.text import printable, show
+from akf.contracts.text import show
 from akf.traffic.kernels import named
 
 _RANK = re.compile(r"profiler_info_(\d{1,9})\.json")
@@ -37,6 +38,7 @@ _METRICS = (
 )  # fmt: skip
 _DEVICE = {"ai_core_num": "ai_core_num", "aiv_num": "aiv_num", "aic_frequency": "aic_frequency_mhz"}
 _UNKNOWN = "unknown"
+_WITHHELD = "withheld: it holds a path"
 
 
 class Recorded(NamedTuple):
@@ -72,8 +74,8 @@ def of_torch(path: Path) -> Recorded:
         settings["aic_metrics"] = _metrics(settings["aic_metrics"])
     cann, version = (held.get(key) for key in ("cann_version", "torch_npu_version"))
     if isinstance(cann, str) and cann:
-        settings["cann_version"] = named(cann)
-    return Recorded(rank, named(version) if isinstance(version, str) and version else _UNKNOWN, settings)
+        settings["cann_version"] = _without_path(cann)
+    return Recorded(rank, _without_path(version) if isinstance(version, str) and version else _UNKNOWN, settings)
 
 
 def of_devices(paths: Sequence[Path]) -> Recorded:
@@ -111,7 +113,11 @@ def _text(value: object) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return named(", ".join(_text(item) for item in value[:16]))
-    return named(str(value)) if isinstance(value, str | int) else printable(show(value))
+    return _without_path(str(value) if isinstance(value, str | int) else show(value))
+
+
+def _without_path(text: str) -> str:
+    return _WITHHELD if "/" in text or "\\" in text else named(text)
 
 
 def _object(path: Path) -> Mapping[str, Any]:
