@@ -135,6 +135,15 @@ class TestSteps:
         with pytest.raises(InvalidError, match="AKF-F129"):
             captured(task("a", 100, 20, 7), task("a", 110, 10, 7 + 3 * WINDOW))
 
+    def test_ranks_of_two_recordings_are_refused(self) -> None:
+        """Clocks of hosts may differ by a minute, not by more; each capture is compared with its own of the others."""
+        minute = 60 * 10**9
+        captured(task("a", 100, 20), task("a", 120 + minute, 20, rank=1))
+        with pytest.raises(InvalidError, match="the ranks 0, 1 were not recorded together: 60 s lie between them"):
+            captured(task("a", 100, 20), task("a", 121 + minute, 20, rank=1))
+        with pytest.raises(InvalidError, match="AKF-F133"):
+            captured(task("a", 100, 20), task("a", 2 * minute, 20, 1 + WINDOW), task("a", 2 * minute, 20, rank=1))
+
 
 class TestBounds:
     def test_times_that_cannot_be_are_refused(self) -> None:

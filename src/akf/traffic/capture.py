@@ -6,7 +6,8 @@ Invariants:
    only seen when they are captured together.
 2. A step lasts as long as the importer says; where it says nothing, to the next step's first task, and the last one to
    the end of its last task. Should more run in a step than fits, the step is as long as what runs, and a check says so.
-3. Several captures of one rank are put in the order of time, and do not overlap.
+3. Several captures of one rank are put in the order of time, and do not overlap. Ranks are compared in what they ran
+   together: captures of ranks that lie further apart than the clocks of two hosts are not of one recording.
 4. At most `MAX_STEPS` times are kept: beyond, each is of a run of neighbouring steps, whose numbers differ by one step.
 5. At most `MAX_ENTRIES` entries are kept, and half as many where each has over `MAX_STEPS` / 2 times: beyond, those
    with the least time are one entry per rank and kind of core, whose name says how many they are.
@@ -29,6 +30,7 @@ from akf.traffic.operands import Operand
 
 MAX_STEPS = 512
 MAX_ENTRIES = 4096
+APART_NS = 60 * 10**9
 WALLS = {"rank": pl.Int64, "step": pl.Int64, "step_ns": pl.Int64, "host_gap_ns": pl.Int64}
 """What an importer knows of a step: how long it took, and for how much of it the device stood still because of the
 host; null where it is not known."""
@@ -153,6 +155,14 @@ def _windows(spans: pl.DataFrame) -> pl.DataFrame:
             )
             for rank in overlapping
         )
+    for window, first, last in (
+        found.group_by("window").agg(pl.col("first").max(), pl.col("last").min()).sort("window").iter_rows()
+    ):
+        if first - last > APART_NS:
+            ranks = ", ".join(map(str, found.filter(pl.col("window") == window)["rank"].sort()))
+            message = f"the ranks {ranks} were not recorded together: {(first - last) // 10**9} s lie between them"
+            hint = "take together the ranks of one recording; captures of one rank are told apart by its number"
+            raise InvalidError.of("AKF-F133", message, hint=hint)
     return found.select("rank", "capture", "window")
 
 
