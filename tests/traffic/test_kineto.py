@@ -28,6 +28,7 @@ from akf.traffic.gaps import host_gaps
 from akf.traffic.intervals import COMMUNICATION, COMPUTING, sweep
 from akf.traffic.kineto import Read, read
 from akf.traffic.steps import cut
+from akf.traffic.trouble import LISTED
 
 
 def reading(folder: Path, events: list[Event], name: str = "trace.json", **head: object) -> Read:
@@ -217,10 +218,10 @@ def test_a_phase_that_is_no_text_is_none_that_counts(tmp_path: Path) -> None:
 
 
 def test_all_that_is_wrong_is_listed_up_to_a_number(tmp_path: Path) -> None:
-    bad = [kernel(f"k{number}", 1, 1, number) | {"dur": Number("-1.0")} for number in range(30)]
+    bad = [kernel(f"k{number}", 1, 1, number) | {"dur": Number("-1.0")} for number in range(LISTED + 10)]
     found = problems(tmp_path, bad)
-    assert len(found) == 21
-    assert "10 more" in found[0].message or "10 more" in found[-1].message
+    assert len(found) == LISTED + 1
+    assert [problem.message for problem in found if problem.code == "AKF-F121"] == ["10 more problems are not listed"]
 
 
 @pytest.mark.parametrize("events", [[], [step(1, 0, 10)], [launch(1, 5)]])

@@ -29,7 +29,7 @@ from tests.support.request_traces import (
 from akf.contracts.problems import AkfError, InvalidError, Problem, UsageError
 from akf.traffic.traces import lines
 from akf.traffic.traces.recognise import confirm, named
-from akf.traffic.traces.trouble import LISTED
+from akf.traffic.trouble import LISTED
 
 ONE = Request(0, 1000, 20)
 TWO = Request(3000, 600, 30)

@@ -121,6 +121,13 @@ def _encodable(value: Any) -> Any:
     return value
 
 
+def unlisted(code: str, number: int, last: Problem) -> Problem:
+    """What stands for the problems beyond the end of a list, at the place of the last one that is listed."""
+    message = f"{number} more problems are not listed"
+    hint = "mend the ones that are listed first; most have one cause"
+    return Problem(code, message, last.file, last.pointer, last.line, last.column, hint=hint)
+
+
 class AkfError(Exception):
     """A refusal or a failure; its class is the exit status and its problems say why."""
 

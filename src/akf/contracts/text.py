@@ -57,12 +57,17 @@ def show(value: object, longest: int = _LONGEST) -> str:
         cut = value if len(value) <= longest else value[: longest - 1] + "…"
         return f'"{printable(cut)}"'
     if isinstance(value, dict):
-        return f"an object with {_count(len(value), 'field')}"
+        return f"an object with {counted(len(value), 'field')}"
     if isinstance(value, list):
-        return f"an array of {_count(len(value), 'item')}"
+        return f"an array of {counted(len(value), 'item')}"
     if isinstance(value, int) and value.bit_length() > longest * 3:
         return f"a whole number of {value.bit_length()} bits"
     return printable(str(value))
+
+
+def counted(number: int, one: str, more: str | None = None) -> str:
+    """Say how many there are: `1 rank`, `2 ranks`, `2 launches`."""
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
@@ -100,7 +105,3 @@ def _escape(char: str) -> str:
 
 def _fold(word: str) -> str:
     return word.casefold().replace("-", "_").replace(" ", "_")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

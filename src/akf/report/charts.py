@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from akf.contracts.text import counted
 from akf.report import numbers
 from akf.report.markup import Markup, joined, tag
 from akf.report.model import Bar, Curve, RankTime
@@ -91,7 +92,7 @@ def steps(rank: RankTime, longest_ns: int) -> Markup:
                 width=_percent(wide * (1 - 2 * _GAP)), y=_fixed(_STEPS - height), height=_fixed(height))
         )  # fmt: skip
     ends = f"{numbers.number(min(rank.steps_ns), 'ns')} to {numbers.number(max(rank.steps_ns), 'ns')}"
-    return _svg(f"rank {rank.rank}: {numbers.counted(count, 'step')} of {ends}", _STEPS, *parts)
+    return _svg(f"rank {rank.rank}: {counted(count, 'step')} of {ends}", _STEPS, *parts)
 
 
 def top(curves: Sequence[Curve], target: float | None) -> float:

@@ -34,11 +34,6 @@ def number(value: float, unit: str) -> str:
     return f"{_rounded(value)}{_AFTER.get(unit, '')}"
 
 
-def counted(count: int, what: str) -> str:
-    """How many there are of something that takes an s."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def times(digits: str) -> str:
     """A factor."""
     return f"{digits}\N{MULTIPLICATION SIGN}"

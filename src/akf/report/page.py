@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from akf.contracts.text import counted
 from akf.report import charts, numbers
 from akf.report.markup import Markup, joined, tag
 from akf.report.model import (
@@ -160,7 +161,7 @@ def _rank(rank: RankTime, longest: int) -> Markup:
     parts = [tag("div", f"rank {rank.rank}"), tag("div", charts.stack(rank))]
     if rank.steps_ns:
         ends = " to ".join(dict.fromkeys(numbers.number(end(rank.steps_ns), "ns") for end in (min, max)))
-        note = tag("div", f"{numbers.counted(len(rank.steps_ns), 'step')} of {ends}", class_="soft")
+        note = tag("div", f"{counted(len(rank.steps_ns), 'step')} of {ends}", class_="soft")
         parts.append(tag("div", charts.steps(rank, longest), note))
     return tag("div", *parts, class_="rank")
 

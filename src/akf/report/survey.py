@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from akf.contracts.text import counted
 from akf.report.model import (
     Block,
     Cell,
@@ -24,7 +25,6 @@ from akf.report.model import (
     Timeline,
     Verdict,
 )
-from akf.report.numbers import counted
 from akf.report.triage import rank_times, sections, words
 
 Value = Mapping[str, Any]

@@ -16,7 +16,6 @@ flows are paired there by process, thread and time as well).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -26,7 +25,7 @@ from akf.contracts.text import show
 from akf.traffic.columns import Rows
 from akf.traffic.events import Event, Trace
 from akf.traffic.exact import nanoseconds
-from akf.traffic.spans import Complaints, moment, span
+from akf.traffic.spans import EventTrouble, moment, span
 
 FLOW = "HostToDevice"
 HARDWARE = "Ascend Hardware"
@@ -66,7 +65,7 @@ def read(trace: Trace) -> Seen:
     found = _Found(trace)
     for event in trace:
         found.take(event)
-    found.complaints.refuse()
+    found.trouble.refuse()
     if trace.layout != "array":
         text = "this trace is an object, and torch_npu writes an array"
         hint = "a trace of torch's own profiler is given by itself"
@@ -79,7 +78,7 @@ class _Found:
 
     def __init__(self, trace: Trace) -> None:
         whole = pl.Int64
-        self.complaints = Complaints(trace)
+        self.trouble = EventTrouble(trace)
         self._layers: dict[Any, str] = {}
         self._tasks = Rows({"process": pl.String, "stream": whole, "start_ns": whole})
         self._begins = Rows({"flow": pl.String, "launch_ns": whole})
@@ -103,7 +102,7 @@ class _Found:
             elif phase == "C" and name == CLOCK:
                 self._clock(event)
         except ValueError as error:
-            self.complaints.event(name, error)
+            self.trouble.event(name, error)
 
     def _span(self, name: Any, event: Event) -> None:
         args = event.get("args")
@@ -142,10 +141,10 @@ class _Found:
         args = event.get("args")
         value = args.get("MHz") if isinstance(args, dict) else None
         try:
-            clock = nanoseconds(value, 3)
+            clock = nanoseconds(value, 0)  # as exactly as a time
         except ValueError as error:
             raise ValueError(f"its MHz {error}") from None
-        self._clocks.add((_process(event), int(Decimal(clock).scaleb(-3).to_integral_value())))
+        self._clocks.add((_process(event), clock))
 
     def seen(self) -> Seen:
         """Put together what belongs together."""

@@ -15,15 +15,13 @@ from decimal import Context, Decimal
 from typing import Literal
 
 from akf.contracts.text import show
-from akf.traffic.exact import nanoseconds
+from akf.traffic.exact import LATEST_NS, LONGEST_NS, nanoseconds
 
 CellKind = Literal["text", "whole", "moment", "span", "pipe", "rest"]
 MISSING = ("N/A", "NA", "")
 LARGEST = 2**62
-"""Of a count; and of a moment, in nanoseconds since 1970: the year 2116."""
+"""Of a count."""
 LONGEST_LINE = 1024 * 1024
-LONGEST_SPAN = 2**53 - 1
-"""In nanoseconds: a hundred days, and what every JSON reader holds exactly."""
 
 _CELL = re.compile(r'"((?:[^"]|"")*)"(?=,|$)|((?!")[^,]*)')
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
@@ -117,6 +115,6 @@ def _time(text: str, kind: CellKind) -> int:
         except ValueError as error:
             code = "AKF-F114" if "exponent" in str(error) else "AKF-F115"
             raise CellError(code, str(error)) from None
-    if not 0 <= time <= (LARGEST if kind == "moment" else LONGEST_SPAN):
+    if not 0 <= time <= (LATEST_NS if kind == "moment" else LONGEST_NS):
         raise CellError("AKF-F115", f"is {show(text)}, out of the range of times")
     return time

@@ -10,7 +10,13 @@ from __future__ import annotations
 
 import re
 
+from akf.contracts.limits import MAX_SAFE_INTEGER
 from akf.contracts.text import show
+
+LONGEST_NS = MAX_SAFE_INTEGER
+"""A hundred days, and what every JSON reader holds exactly."""
+LATEST_NS = 2**62
+"""Since 1970: the year 2116. Adding a duration stays inside 64 bits."""
 
 _NUMBER = re.compile(r"([+-]?)(\d{1,19})(?:\.(\d{1,24}))?", re.ASCII)
 _EXPONENT = re.compile(r"[+-]?[\d.]+[eE][+-]?\d+", re.ASCII)
@@ -42,3 +48,9 @@ def nanoseconds(value: object, decimals: int = _MICRO) -> int:
     if sign == "-" and (time or rest):
         raise ValueError(f"is negative: {show(text)}")
     return time
+
+
+def divided(total: int, parts: int) -> int:
+    """Divide, half to even."""
+    whole, rest = divmod(total, parts)
+    return whole + (2 * rest > parts or (2 * rest == parts and whole % 2 == 1))

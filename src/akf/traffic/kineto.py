@@ -26,13 +26,14 @@ from typing import Any, Literal
 
 import polars as pl
 
+from akf.contracts.limits import MAX_SAFE_INTEGER
 from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import show
 from akf.traffic.columns import Rows
 from akf.traffic.events import Event, Trace
 from akf.traffic.kernels import named
 from akf.traffic.selftime import segments
-from akf.traffic.spans import LONGEST, Complaints, span
+from akf.traffic.spans import EventTrouble, span
 from akf.traffic.steps import STEPS, device_steps
 
 Role = Literal["task", "launch", "operator", "note"]
@@ -112,7 +113,7 @@ class _Found:
         self.tasks_seen = False
         self.spans: dict[int, tuple[int, int]] = {}
         self._trace = trace
-        self._complaints = Complaints(trace)
+        self._trouble = EventTrouble(trace)
         self._devices: set[int] = set()
         whole = pl.Int64
         self.tasks = Rows(
@@ -144,7 +145,7 @@ class _Found:
         try:
             self._event(role, core, event)
         except ValueError as error:
-            self._complaints.event(name, error)
+            self._trouble.event(name, error)
 
     def _event(self, role: Role, core: str, event: Event) -> None:
         name = event.get("name")
@@ -165,7 +166,7 @@ class _Found:
         elif (step := _STEP.fullmatch(name)) is not None:
             number = int(step[1])
             if number in self.spans:
-                self._complaints.add(self._trace.problem("AKF-F156", f"{name} stands twice", _ONE))
+                self._trouble.add(self._trace.problem("AKF-F156", f"{name} stands twice", _ONE))
             self.spans[number] = (start, start + duration)
         elif role == "operator":
             shapes, dtypes = _operands(args)
@@ -191,7 +192,7 @@ class _Found:
             core,
             start,
             duration,
-            blocks if blocks is not None and blocks <= LONGEST else None,
+            blocks if blocks is not None and blocks <= MAX_SAFE_INTEGER else None,
             _number(args, "correlation"),
             _number(args, "External id", "external id"),
             None if collective is None else named(collective),
@@ -202,7 +203,7 @@ class _Found:
     def _foreign(self, what: str) -> None:
         text = f"{what} belongs to a device that this reader does not know"
         hint = "traces of CUDA devices and of the CPU are read; Ascend profiles as torch_npu or msprof writes them"
-        self._complaints.add(self._trace.problem("AKF-F157", text, hint))
+        self._trouble.add(self._trace.problem("AKF-F157", text, hint))
 
     def refuse(self) -> None:
         """Raise what is wrong with the whole trace."""
@@ -210,17 +211,17 @@ class _Found:
             listed = ", ".join(map(str, sorted(self._devices)))
             text = f"the trace has tasks of {len(self._devices)} devices ({listed})"
             hint = "profile one process for each device, and give all their traces"
-            self._complaints.add(Problem("AKF-F157", text, self._trace.name, hint=hint))
+            self._trouble.add(Problem("AKF-F157", text, self._trace.name, hint=hint))
         spans = sorted(self.spans.items(), key=lambda item: item[1])
         for (before, (_, end)), (after, (start, _)) in pairwise(spans):
             if start < end:
                 text = f"ProfilerStep#{before} and ProfilerStep#{after} overlap"
-                self._complaints.add(Problem("AKF-F156", text, self._trace.name, hint=_ONE))
-        if not self._complaints and not self.tasks_seen and not self._operators_seen:
+                self._trouble.add(Problem("AKF-F156", text, self._trace.name, hint=_ONE))
+        if not self._trouble and not self.tasks_seen and not self._operators_seen:
             text = "the trace holds no task and no operator"
             hint = "profile with ProfilerActivity.CUDA on a GPU, or with ProfilerActivity.CPU without one"
-            self._complaints.add(Problem("AKF-F155", text, self._trace.name, hint=hint))
-        self._complaints.refuse()
+            self._trouble.add(Problem("AKF-F155", text, self._trace.name, hint=hint))
+        self._trouble.refuse()
 
 
 def _whole(args: Event, key: str, other: object) -> int:

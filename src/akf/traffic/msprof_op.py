@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from akf.contracts.problems import Problem, UsageError
+from akf.contracts.text import counted
 from akf.traffic.capture import CallsiteOf
 from akf.traffic.kernels import named
 from akf.traffic.op_launch import Blocks, Launch, folders, read, table_of
@@ -46,7 +47,7 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
         "schema_version": 1,
         "kind": "Capture",
         "id": options.id,
-        "title": options.title or f"{TOOL}, {_counted(len(launches), 'launch', 'launches')}",
+        "title": options.title or f"{TOOL}, {counted(len(launches), 'launch', 'launches')}",
         "platform": "ascend",
         "data_class": options.data_class,
         "tool": tool(TOOL, ["unknown"], [{}]),
@@ -125,9 +126,7 @@ def _entries(launches: list[Launch], find: CallsiteOf) -> list[dict[str, Any]]:
                 ],
             }
         )
-    return sorted(
-        found, key=lambda entry: (-entry["time_ns"], entry["kernel"], entry["core_type"], entry.get("blocks", 0))
-    )
+    return sorted(found, key=_order)
 
 
 def _order(entry: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -147,7 +146,3 @@ def _clock(pairs: list[tuple[int | None, int | None]]) -> str:
     if len({current for current, _ in known}) > 1 or any(current != rated for current, rated in known):
         return "changed"
     return "steady" if len(known) == len(pairs) else "unknown"
-
-
-def _counted(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}"

@@ -23,6 +23,7 @@ import polars as pl
 
 from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import show
+from akf.traffic.exact import divided
 from akf.traffic.reader import Progress, Reader
 from akf.traffic.tables import Column, Table
 
@@ -232,18 +233,12 @@ def _measure(
         if len(values) != len(rows):
             continue
         if unit != "time":
-            total = _rounded(sum(values) * (1024 if unit == "bytes" else 1), 1000)
+            total = divided(sum(values) * (1024 if unit == "bytes" else 1), 1000)
             amounts[name] = (unit, amounts.get(name, (unit, 0))[1] + total)
         elif name in CORES.values():
             if core is not None:
                 balance.setdefault(
-                    name, Blocks(len(values), _rounded(sum(values), len(values)), max(values), values[-1])
+                    name, Blocks(len(values), divided(sum(values), len(values)), max(values), values[-1])
                 )
         else:
-            counters.setdefault(name, _rounded(sum(values), len(values)))
-
-
-def _rounded(total: int, parts: int) -> int:
-    """Divide, half to even."""
-    whole, rest = divmod(total, parts)
-    return whole + (2 * rest > parts or (2 * rest == parts and whole % 2 == 1))
+            counters.setdefault(name, divided(sum(values), len(values)))

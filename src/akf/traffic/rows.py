@@ -16,7 +16,8 @@ import polars as pl
 
 from akf.contracts.problems import Problem
 from akf.contracts.text import printable
-from akf.traffic.cells import LARGEST, LONGEST_LINE, LONGEST_SPAN, MISSING, CellError, CellKind, split, text_of, value
+from akf.traffic.cells import LARGEST, LONGEST_LINE, MISSING, CellError, CellKind, split, text_of, value
+from akf.traffic.exact import LATEST_NS, LONGEST_NS
 from akf.traffic.tables import REST, Column, Header
 
 SPOILED = "AKF-F114"
@@ -24,7 +25,7 @@ SPOILED = "AKF-F114"
 
 _MARK = "\x1f"
 _TIME = r"^[0-9]{1,19}(\.[0-9]{1,24})?\t*$"
-_MOST = {"whole": LARGEST, "moment": LARGEST, "span": LONGEST_SPAN, "pipe": LONGEST_SPAN}
+_MOST = {"whole": LARGEST, "moment": LATEST_NS, "span": LONGEST_NS, "pipe": LONGEST_NS}
 _READ_AS: dict[CellKind, Any] = {
     "text": pl.String,  # as Categorical, polars 1.44 takes `"a"b` for `a`
     "rest": pl.String,

@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from akf.contracts.problems import Problem, UsageError
+from akf.contracts.text import counted
 from akf.traffic import kineto
 from akf.traffic.capture import LAUNCHES, WALLS, Facts, build
 from akf.traffic.events import Trace
@@ -88,7 +89,7 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
     ranks = {read.rank or 0 for _, read in found}
     facts = Facts(
         id=options.id,
-        title=options.title or f"{TOOL}, {len(ranks)} rank{'s' if len(ranks) > 1 else ''}",
+        title=options.title or f"{TOOL}, {counted(len(ranks), 'rank')}",
         platform=platform,
         data_class=options.data_class,
         tool=made_by,

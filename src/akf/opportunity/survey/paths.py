@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from akf.contracts.files import open_regular, refusal
-from akf.contracts.problems import AkfError, InvalidError, Problem, StorageError
+from akf.contracts.problems import AkfError, InvalidError, Problem, StorageError, unlisted
 from akf.contracts.text import printable
 
 MAX_ENTRIES = 100_000
@@ -262,6 +262,7 @@ def _refuse(errors: Sequence[AkfError]) -> None:
     problems = [problem for error in errors for problem in error.problems]
     if len(problems) > MAX_LISTED:
         hidden = len(problems) - MAX_LISTED
-        problems = [*problems[:MAX_LISTED], Problem("AKF-F403", f"{hidden} more problems are not listed")]
+        problems = sorted(problems, key=Problem.sort_key)[:MAX_LISTED]
+        problems.append(unlisted("AKF-F403", hidden, problems[-1]))
     whole = StorageError if all(isinstance(error, StorageError) for error in errors) else InvalidError
     raise whole(problems)

@@ -14,6 +14,8 @@ from akf.traffic.cells import CellKind
 from akf.traffic.tables import Column, Table
 
 STEP_ID = "Step Id"
+HCCL = ("HCCL", "COMMUNICATION")
+"""Kinds of core that are none: the tasks of collectives."""
 EAGER = 2**32 - 1
 """The model id of an operator that no graph launched: -1 as 32 bits."""
 

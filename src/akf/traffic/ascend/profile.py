@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from akf.contracts.problems import InvalidError, Problem
+from akf.contracts.text import counted
 from akf.traffic import ascend_trace
 from akf.traffic.ascend import columns, launches, settings, statistics
 from akf.traffic.ascend.folders import MSPROF, Site, find
@@ -60,15 +61,15 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
     if len(names := sorted({site.tool for site in sites})) > 1:
         raise InvalidError.of("AKF-F133", f"the profiles were made by different tools: {', '.join(names)}")
     made_by = tool(names[0], (p.version for p in profiles), (p.settings for p in profiles))
-    counted = {
+    figures = {
         "tasks_outside_steps": tasks.outside,
         "task_time_pseudo_tasks": sum(profile.pseudo for profile in profiles),
         "kernels_named_by_binary": sum(profile.named for profile in profiles),
     }
-    made_by["settings"] += [{"name": name, "value": str(count)} for name, count in counted.items() if count]
+    made_by["settings"] += [{"name": name, "value": str(count)} for name, count in figures.items() if count]
     made_by["settings"].sort(key=lambda setting: setting["name"])
     ranks = sorted({rank for profile in profiles for rank in profile.ranks})
-    title = f"{names[0]}, {len(ranks)} rank{'s' if len(ranks) > 1 else ''}"
+    title = f"{names[0]}, {counted(len(ranks), 'rank')}"
     sources = Sources()
     for profile in profiles:
         for kind, digest in profile.digests:

@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 
+from akf.traffic.ascend.columns import HCCL
 from akf.traffic.ascend_trace import Seen
 from akf.traffic.kernels import WINDOW, named
 from akf.traffic.reader import Progress, Reader
@@ -23,7 +24,6 @@ from akf.traffic.tables import Table
 
 STEP_ROUNDING_NS = 1000
 MAX_HOST = 4096
-_COLLECTIVES = ("HCCL", "COMMUNICATION")
 
 
 def table(path: Path, kind: Table, progress: Progress) -> tuple[pl.DataFrame, str]:
@@ -59,7 +59,7 @@ def operator_checks(
     statistic: pl.DataFrame, by_type: pl.DataFrame, steps: pl.DataFrame | None, rank: int
 ) -> list[dict[str, Any]]:
     """Whether `op_statistic` agrees with the kernels, operator by operator, and with the step trace."""
-    own = _by_operator(statistic.filter(~pl.col("core_type").is_in(_COLLECTIVES).fill_null(value=False)))
+    own = _by_operator(statistic.filter(~pl.col("core_type").is_in(HCCL).fill_null(value=False)))
     seen = _by_operator(by_type)
     agree = own.keys() == seen.keys() and all(
         calls == seen[name][0] and abs(time - seen[name][1]) <= calls + 1 for name, (calls, time) in own.items()

@@ -29,7 +29,6 @@ from akf.traffic.kernels import COLUMNS, WINDOW, family
 from akf.traffic.reader import Progress, Reader
 from akf.traffic.steps import cut
 
-HCCL = ("HCCL", "COMMUNICATION")
 _COLLECTIVE = "hcom_"
 _CORES = {"aic": ("AI_CORE", "MIX_AIC", "MIX_AIV"), "aiv": ("AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV")}
 """The kinds of core on which a unit's counters are measured."""
@@ -130,7 +129,7 @@ class Kernels:
 
     def _tasks(self, frame: pl.DataFrame, counters: tuple[str, ...]) -> pl.DataFrame:
         core = pl.col("core_type")
-        collective = core.is_in(HCCL) | pl.col("kernel").cat.starts_with(_COLLECTIVE)
+        collective = core.is_in(columns.HCCL) | pl.col("kernel").cat.starts_with(_COLLECTIVE)
         if self._symbols is not None:
             frame = self._with_symbols(frame, self._symbols)
         # A collective runs on many tasks, and its name is what ranks share: only a kernel's binary takes its place.
@@ -138,7 +137,7 @@ class Kernels:
         if self._symbols is not None:
             kernel = pl.when(collective).then(kernel).otherwise(pl.coalesce("symbol", "kernel"))
         rank = pl.col("device").fill_null(0) if self._rank is None else pl.lit(self._rank, pl.Int64)
-        unknown = pl.when(collective).then(pl.lit(HCCL[0])).otherwise(pl.lit(_UNKNOWN)).cast(pl.Categorical)
+        unknown = pl.when(collective).then(pl.lit(columns.HCCL[0])).otherwise(pl.lit(_UNKNOWN)).cast(pl.Categorical)
         frame = frame.with_columns(core.is_in(cores).alias(f"{unit} ran") for unit, cores in _CORES.items())
         return frame.select(
             *(name for name in COLUMNS if name in frame.columns and name not in {"kernel", "core_type", "blocks"}),

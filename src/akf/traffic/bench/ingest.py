@@ -17,7 +17,7 @@ from typing import Any
 
 from akf.contracts.models import ServingBenchmark
 from akf.contracts.models.base import SCHEMA_VERSION
-from akf.contracts.problems import InvalidError, Problem
+from akf.contracts.problems import InvalidError, Problem, unlisted
 from akf.contracts.text import printable
 from akf.traffic.bench import aiperf, aisbench, client, evalscope, guidellm
 from akf.traffic.bench.draft import Draft
@@ -184,11 +184,5 @@ def _aisbench(parts: dict[str, Read], layout: str, files: list[File]) -> list[Dr
 def _listed(problems: list[Problem]) -> list[Problem]:
     unique = {(p.file, p.pointer, p.line, p.code, p.message): p for p in problems}
     ordered = sorted(unique.values(), key=Problem.sort_key)
-    if len(ordered) <= MOST_PROBLEMS:
-        return ordered
-    more = len(ordered) - MOST_PROBLEMS
-    last = ordered[MOST_PROBLEMS - 1]
-    return [
-        *ordered[:MOST_PROBLEMS],
-        Problem("AKF-F211", f"{more} more problems are not listed", last.file, last.pointer, last.line, last.column),
-    ]
+    kept, more = ordered[:MOST_PROBLEMS], len(ordered) - MOST_PROBLEMS
+    return [*kept, unlisted("AKF-F211", more, kept[-1])] if more > 0 else kept

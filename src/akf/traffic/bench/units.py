@@ -13,10 +13,10 @@ import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
+from akf.traffic.exact import LONGEST_NS
+
 UNITS = {"ns": 0, "us": 3, "µs": 3, "ms": 6, "s": 9, "sec": 9}
 """Power of ten that makes nanoseconds of a unit."""
-
-LONGEST_NS = 2**53 - 1
 
 _EXACT = Context(prec=800, rounding=ROUND_HALF_EVEN)
 _SMALLEST = -40

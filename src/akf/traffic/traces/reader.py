@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from akf.contracts.problems import InvalidError
+from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import printable, show
 from akf.traffic.traces.layouts import Layout
 from akf.traffic.traces.lines import Lines
@@ -24,7 +24,7 @@ from akf.traffic.traces.recognise import has_columns
 from akf.traffic.traces.requests import Requests
 from akf.traffic.traces.rows import Bad, Calendar, blocks, decode, number_ns, number_text, tokens, tokens_text
 from akf.traffic.traces.sessions import Chats
-from akf.traffic.traces.trouble import Trouble
+from akf.traffic.trouble import Trouble
 
 MAX_KINDS = 64
 _LONGEST_KIND, _LONGEST_NAME = 64, 256
@@ -46,7 +46,7 @@ class _Reader:
         self.requests = Requests()
         self.failures = 0
         self.out_of_order = 0
-        self.trouble = Trouble()
+        self.trouble = Trouble("AKF-F264")
         self.chats = Chats()
         self.calendar = Calendar()
         self.columns: tuple[str, frozenset[str]] | None = None
@@ -66,9 +66,7 @@ class _Reader:
                 else:
                     take(line, number)
             except Bad as bad:
-                self.trouble.add(
-                    bad.code, bad.message, lines.file, number, hint=bad.hint, expected=bad.expected, found=bad.found
-                )
+                self.trouble.add(bad.problem(lines.file, number))
         times = self.requests.times[before:]
         return (min(times), max(times)) if times else None
 
@@ -174,17 +172,17 @@ def read(files: Sequence[str | os.PathLike[str]], layout: Layout) -> Trace:
         if span is not None:
             spans.append((*span, file))
         if (twin := read_files.setdefault(lines.digest, lines)) is not lines:
-            reader.trouble.add("AKF-F257", f"the file holds the same bytes as {printable(twin.file)}", file)
+            reader.trouble.add(Problem("AKF-F257", f"the file holds the same bytes as {printable(twin.file)}", file))
     if layout.clock == "relative":
         _no_overlap(sorted(spans), layout, reader.trouble)
-    reader.trouble.stop()
+    reader.trouble.refuse()
     requests = reader.requests
     if not len(requests):
         failed = f" but {reader.failures} failed ones" if reader.failures else ""
         raise InvalidError.of("AKF-F259", f"the trace holds no request{failed}", file=os.fspath(files[0]))
     if requests.chats:
         reader.chats.check(reader.trouble)
-        reader.trouble.stop()
+        reader.trouble.refuse()
         requests.sessions = reader.chats.roots(requests.chats)
     named = [{"name": printable(lines.name)[:_LONGEST_NAME], "digest": digest} for digest, lines in read_files.items()]
     named.sort(key=lambda entry: (entry["name"], entry["digest"]))
@@ -198,7 +196,7 @@ def _no_overlap(spans: list[tuple[int, int, str]], layout: Layout, trouble: Trou
                 f"the file overlaps in time with {printable(earlier)}; files of the layout {layout.name} count time, "
                 "blocks and chats from their own start, so these are two traces"
             )
-            trouble.add("AKF-F257", message, later, hint="ingest them one at a time")
+            trouble.add(Problem("AKF-F257", message, later, hint="ingest them one at a time"))
 
 
 def _cells(line: bytes) -> list[str]:

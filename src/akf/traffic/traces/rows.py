@@ -16,7 +16,9 @@ import json
 import re
 from typing import Any
 
+from akf.contracts.problems import Problem
 from akf.contracts.text import printable, show
+from akf.traffic.exact import divided
 from akf.traffic.traces.layouts import NS_PER_S
 
 MAX_TOKENS = 1 << 24
@@ -47,6 +49,10 @@ class Bad(Exception):  # noqa: N818 - it never leaves this package
         self.expected = expected
         self.found = found
         self.hint = hint
+
+    def problem(self, file: str, line: int) -> Problem:
+        """As of a line."""
+        return Problem(self.code, self.message, file, None, line, None, self.expected, self.found, self.hint)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -123,16 +129,10 @@ def number_ns(text: str, field: str, form: str, unit_ns: int) -> int:
         raise Bad("AKF-F254", message, "whole milliseconds, such as 27482", text, _OTHER_UNIT)
     time = int(whole) * unit_ns
     if fraction is not None:
-        time += _rounded(int(fraction) * unit_ns, 10 ** len(fraction))
+        time += divided(int(fraction) * unit_ns, 10 ** len(fraction))
     if time > MAX_TIME_NS:
         raise Bad("AKF-F254", f"{field} is {text}, which is beyond any clock", found=text)
     return time
-
-
-def _rounded(numerator: int, denominator: int) -> int:
-    """The quotient, rounded half to even."""
-    whole, rest = divmod(numerator, denominator)
-    return whole + (2 * rest > denominator or (2 * rest == denominator and whole % 2 == 1))
 
 
 class Calendar:

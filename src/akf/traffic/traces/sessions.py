@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from akf.contracts.problems import Problem
 from akf.contracts.text import show
 from akf.traffic.traces.rows import Bad
-from akf.traffic.traces.trouble import Trouble
+from akf.traffic.trouble import Trouble
 
 NO_PARENT = -1
 _NO_SESSION = ("", "-1")
@@ -49,7 +50,7 @@ class Chats:
             while chat not in done and chat in self._parents:
                 if chat in path:
                     file, line = min(self._places[each] for each in _cycle(path, chat))
-                    trouble.add("AKF-F256", f"chat {chat} is its own ancestor", file, line)
+                    trouble.add(Problem("AKF-F256", f"chat {chat} is its own ancestor", file, line=line))
                     break
                 path[chat] = None
                 chat = self._parents[chat]
