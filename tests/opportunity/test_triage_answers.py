@@ -151,6 +151,16 @@ class TestIntegration:
         assert (found["active_bound"]["bound"] == "launch_graph") is (answer == "integration")
 
 
+def test_a_pipe_that_was_busier_than_its_kernel_lasted_was_not_observed() -> None:
+    capture = plain(0.2)
+    entry = capture["entries"][0]
+    assert spot(answered(capture, captures.workload()))["active_bound"]["bound"] == "transfer"
+    entry["counters"][0]["time_ns"] = entry["time_ns"] * 3
+    body = answered(capture, captures.workload())
+    assert spot(body)["active_bound"] == {"bound": "unobserved", "metrics": [], "moves": []}
+    assert ["Counters" in each["expected"] for each in body["blockers"]] == [True]
+
+
 class TestConfiguration:
     CASES: tuple[tuple[str, Edit], ...] = (
         ("BASELINE_EAGER", lambda value: value["health"].update(eager_share_ratio=0.4)),
@@ -159,6 +169,7 @@ class TestConfiguration:
         ("BASELINE_COMPILES", lambda value: value["health"].update(jit_compiles=2)),
         ("OPERATORS_NOT_LOADED", lambda value: value["health"].update(custom_operators=False)),
         ("CLOCK_CHANGED", lambda value: value.update(clock="changed", clocks_mhz=[1200, 1800])),
+        ("CLOCK_CHANGED", lambda value: value.update(clock="steady", clocks_mhz=[1200, 1800])),
     )
 
     @pytest.mark.parametrize(("rule", "edit"), CASES, ids=[rule for rule, _ in CASES])
@@ -454,6 +465,12 @@ INCOMPLETE: tuple[tuple[str, str, Edit], ...] = (
     ("AKF-F353", "a step less", _uneven),
     ("AKF-F353", "a sum", _unsummed),
     ("AKF-F353", "more than the step", _overfull),
+    ("AKF-F353", "a part longer than the whole", lambda v: v["entries"][0].update(time_ns=10)),
+    ("AKF-F353", "a launch longer than all", lambda v: v["entries"][0].update(longest_ns=10**12)),
+    ("AKF-F353", "an entry twice", lambda v: v["entries"].append(copy.deepcopy(v["entries"][0]))),
+    ("AKF-F353", "a rank twice", lambda v: v["breakdown"].append(copy.deepcopy(v["breakdown"][0]))),
+    ("AKF-F353", "a counter twice", lambda v: v["entries"][0]["counters"].append(v["entries"][0]["counters"][0])),
+    ("AKF-F353", "more times than steps", lambda v: v["breakdown"][0].update(steps=3)),
     ("AKF-F353", "another rank", lambda v: v["entries"][0].update(rank=3)),
     ("AKF-F353", "steps and step time", lambda v: v["breakdown"][0]["steps_ns"].pop()),
     ("AKF-F354", "no callsite", _stranger),

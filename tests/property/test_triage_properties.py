@@ -35,7 +35,7 @@ def profiles(draw: st.DrawFn) -> Value:
     kernels = (
         captures.kernel(first, jitter=draw(st.floats(0, 0.05))),
         captures.kernel(second, tokens=8),
-        captures.kernel(third * 0.2, None, name="Cast", time_ns=10, calls=1),
+        captures.kernel(third * 0.2, None, name="Cast", calls=1),
     )
     return captures.capture(*kernels, lines={"host_gap": gap * 0.9, "waiting": wait * 0.9})
 

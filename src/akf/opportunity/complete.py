@@ -1,7 +1,8 @@
 """Whether a Capture holds all of what ran; nothing else is looked at before.
 
 Invariants, in the order in which they are checked:
-- There are steps, with as many exposed times as steps, and no step holds more exposed time than its wall time.
+- There are steps, with as many exposed times as steps, and no step holds more exposed time than its wall time. Nothing
+  is there twice: no rank, no entry, no counter. A part is not longer than the whole.
 - The lines of every rank add up to its step time, within what the profiler's rounding explains.
 - Cross-checks between the profiler's files hold.
 - Calls expected and calls seen agree; most of the computing time belongs to callsites, where callsites are known.
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from akf.contracts.canonical import canonical_bytes
 from akf.contracts.problems import PreconditionError, Problem
 from akf.frameworks.calls import completeness
 from akf.opportunity.policy import Policy
@@ -22,6 +24,10 @@ COMMUNICATION = frozenset({"HCCL", "COMMUNICATION", "communication"})
 _SLACK = 0.02  # profilers round every line
 _MANY = 20
 _WHOLE_STEPS = frozenset({"profiler", "marker"})
+_IDENTITY = (
+    "rank", "callsite", "kernel", "op_type", "core_type", "communicates", "graph", "blocks", "symbols", "inputs",
+    "outputs",
+)  # fmt: skip
 EAGER = "take a separate Capture of an eager run and label it: profiles of replayed graphs often miss kernel rows"
 OTHER = "was this the model, and this the framework, that were profiled? If so, " + EAGER
 
@@ -94,6 +100,7 @@ def _steps(capture: Value) -> Iterator[Problem]:
         return
     yield from _walls(capture)
     filled = {rank: [0] * len(line.get("steps_ns", ())) for rank, line in ranks.items()}
+    yield from _twice(capture)
     for place, entry in enumerate(capture["entries"]):
         yield from _exposed(entry, f"/entries/{place}", filled)
     for rank, line in ranks.items():
@@ -110,9 +117,29 @@ def _walls(capture: Value) -> Iterator[Problem]:
         if found not in {0, wall}:
             message = f"rank {line['rank']}: its steps take {found} ns together, its step time is {wall} ns"
             yield Problem("AKF-F353", message, pointer=f"/breakdown/{place}/steps_ns")
+        if line["steps"] < len(line.get("steps_ns", ())):
+            message = f"rank {line['rank']}: {len(line['steps_ns'])} steps have a time, {line['steps']} were captured"
+            yield Problem("AKF-F353", message, pointer=f"/breakdown/{place}/steps")
         if not wall or 0 in line.get("steps_ns", ()):
             message = f"rank {line['rank']}: a step takes no time"
             yield Problem("AKF-F355", message, pointer=f"/breakdown/{place}")
+
+
+def _twice(capture: Value) -> Iterator[Problem]:
+    """Problems of what would be counted twice."""
+    for name, values in (
+        ("breakdown", [line["rank"] for line in capture["breakdown"]]),
+        ("entries", [canonical_bytes({key: entry.get(key) for key in _IDENTITY}) for entry in capture["entries"]]),
+        *(
+            (f"entries/{place}/counters", [counter["name"] for counter in entry.get("counters", ())])
+            for place, entry in enumerate(capture["entries"])
+        ),
+    ):
+        seen: dict[Any, int] = {}
+        for place, value in enumerate(values):
+            first = seen.setdefault(value, place)
+            if first != place:
+                yield Problem("AKF-F353", f"it is the same as /{name}/{first}", pointer=f"/{name}/{place}")
 
 
 def _exposed(entry: Value, pointer: str, filled: dict[int, list[int]]) -> Iterator[Problem]:
@@ -122,6 +149,10 @@ def _exposed(entry: Value, pointer: str, filled: dict[int, list[int]]) -> Iterat
         message = f"{_name(entry)} ran on rank {rank}, of which no step was captured"
         yield Problem("AKF-F353", message, pointer=f"{pointer}/rank")
         return
+    for part in ("exposed_ns", "longest_ns"):
+        if (entry.get(part) or 0) > entry["time_ns"]:
+            message = f"{_name(entry)}: {part} is {entry[part]}, all of its time is {entry['time_ns']} ns"
+            yield Problem("AKF-F353", message, pointer=f"{pointer}/{part}")
     exposed = entry.get("steps_exposed_ns", ())
     if not exposed:
         return

@@ -81,8 +81,9 @@ def _findings(capture: Value, workload: Value | None, policy: Policy) -> Iterato
             yield rule, f"{count} {what} were seen, at most {most} may be."
     if stated.get("custom_operators") is False:
         yield "OPERATORS_NOT_LOADED", "The framework's custom operators were not loaded."
-    if capture["clock"] == "changed":
-        clocks = ", ".join(map(str, capture.get("clocks_mhz", ()))) or "unknown"
+    seen = capture.get("clocks_mhz", ())
+    if capture["clock"] == "changed" or len(set(seen)) > 1:
+        clocks = ", ".join(map(str, seen)) or "unknown"
         yield "CLOCK_CHANGED", f"The core clock changed inside the capture: {clocks} MHz."
 
 
