@@ -26,7 +26,9 @@ RESERVED = frozenset({
     "UNSIGNED_RUN",
 })  # fmt: skip
 # Words in capitals that are no reason codes.
-OTHER_WORDS = frozenset({"ABBA", "AKF_STATE", "COMMUNICATION", "HCCL", "LANG", "PATH", "XDG_STATE_HOME"})
+OTHER_WORDS = frozenset(
+    {"ABBA", "AKF_STATE", "COMMUNICATION", "HCCL", "HOME", "LANG", "PATH", "TMPDIR", "XDG_STATE_HOME"}
+)
 # The judge names a check whose gate gives no code by the check's outcome (`akf.judge.table`).
 BY_OUTCOME = frozenset(outcome.upper() for outcome in get_args(Outcome)) - {"PASS", "FAIL"}
 ERRORS = {

@@ -44,7 +44,8 @@ DIMENSIONLESS = {
     "reused_blocks", "sessions", "windows",
     "completed", "failed", "incomplete", "needed_samples", "samples", "sent",
     # numbers of one thing among its like
-    "die", "npu", "position", "rank", "row", "rules_version", "schema_version", "try_number", "returncode", "seeds",
+    "die", "landlock", "npu", "position", "rank", "row", "rules_version", "schema_version", "try_number", "returncode",
+    "seeds",
     # sizes and steps in elements, which is the unit of every shape
     "block", "dp", "ep", "grid", "group_size", "max", "min", "multiple_of", "pp", "shape", "storage_shape", "strides",
     "symbols", "tp", "domain",
