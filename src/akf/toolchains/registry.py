@@ -33,6 +33,8 @@ VARIABLE = "AKF_TOOLCHAINS"
 IDENTITY, PLACE = "toolchain.json", "place.json"
 OWN = {"env": "env", "headers": "headers"}
 _ANY = "any"
+_PYTHON = "python"
+"""Every environment has one; what an environment lacks is something else."""
 
 
 class Entry(NamedTuple):
@@ -175,7 +177,8 @@ def serving(chosen: Route, named: list[str]) -> list[Entry]:
         message = f"several toolchains serve route {chosen.name}: {', '.join(names)}"
         raise UsageError.of("AKF-U403", message, expected=names, hint="name one: --toolchain ID")
     if not able:
-        program = next(tool for tool in chosen.data.tools if tool.found != "path")
+        own = [tool for tool in chosen.data.tools if tool.found != "path"]
+        program = next((tool for tool in own if tool.name != _PYTHON), own[0])
         raise BlockedError([missing(program, Place()).problem()])
     return able
 

@@ -1,5 +1,37 @@
-"""Route `tilelang_ascend_pto_headers`: declared; this version does not run its tools."""
+"""Route `tilelang_ascend_pto_headers`: a TileLang program to PTO source and, with CANN, to a shared object.
 
-from akf.routes.route import Declared
+Invariants:
+- It lowers as `tilelang_ascend_ascendc` does, to another target; what holds there holds here.
+- Architecture and memory model follow the platform, as in TileLang-Ascend 0.1.4's own library generator.
+"""
 
-ROUTE = Declared("tilelang_ascend_pto_headers")
+from __future__ import annotations
+
+from akf.routes.route import Job, Plan, Route
+from akf.routes.tilelang_ascend_ascendc import CANN, LIBRARIES, SOURCE, TILELANG, compiling, lowering
+
+NAME = "tilelang_ascend_pto_headers"
+NEWER = "A5"
+
+
+class TileLangPto(Route):
+    """TileLang through PTO headers."""
+
+    def plan(self, job: Job) -> Plan:
+        """Lowering, compiler."""
+        step, files = lowering(job, self.data.suffixes, SOURCE, {"target": "pto", "platform": job.target})
+        architecture, memory = ("dav-c310", "REGISTER_BASE") if job.target == NEWER else ("dav-c220", "MEMORY_BASE")
+        words = (
+            f"--cce-aicore-arch={architecture}", f"-D{memory}", "-O2", "-std=gnu++17", "-xcce",
+            "-mllvm", "-cce-aicore-stack-size=0x8000",
+            "-mllvm", "-cce-aicore-function-stack-size=0x8000",
+            "-mllvm", "-cce-aicore-record-overflow=true",
+            "-mllvm", "-cce-aicore-addr-transform",
+            "-mllvm", "-cce-aicore-dcci-insert-for-scalar=false",
+            "-DL2_CACHE_HINT", "-I", f"{TILELANG}/3rdparty/pto-isa/include", *CANN, "-L", "{toolkit}/lib64",
+            "-I", f"{TILELANG}/src", "-Wno-macro-redefined", "-Wno-ignored-attributes", "-lstdc++", *LIBRARIES,
+        )  # fmt: skip
+        return Plan((step, compiling(*words)), files)
+
+
+ROUTE = TileLangPto(NAME)

@@ -25,6 +25,7 @@ TYPES = {
     "int8": "i8", "uint8": "u8", "int32": "i32", "int64": "i64",
 }  # fmt: skip
 CONSTEXPR = "constexpr."
+NEWER = "ascend950"
 HIVM = "module.hivm.opt.mlir"
 _VALUE = re.compile(r"-?[0-9]{1,18}|true|false|fp16|bf16|fp32|i8|i32|i64")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -41,12 +42,11 @@ class TritonAscend(Route):
 
     def plan(self, job: Job) -> Plan:
         """Front end, adapter, compiler, and the compiler's IR without locations."""
-        newer = job.family == "ascend950"
+        newer = job.family == NEWER
         suffix = "-a5" if newer else ""
         python = ("-s", "-P", "-B", "-X", "pycache_prefix={work}/cache", "in/frontend.py")
         seed = {"PYTHONHASHSEED": "0"}
         request = json.dumps(self._request(job, newer=newer), sort_keys=True).encode()
-        compiler = f"bishengir-compile{suffix}"
         steps = (
             Step("python", (*python, "compile", "in/request.json"), ("kernel.ttir.mlir",), (), _FRONT, seed),
             Step("triton-adapter-opt", _adapter(newer=newer), ("kernel.linalg.mlir",), (), _FRONT),
@@ -58,7 +58,7 @@ class TritonAscend(Route):
                 _FRONT,
                 seed,
             ),
-            Step(compiler, _compile(job.target, newer=newer), (HIVM,), ("kernel.o",), _COMPILE),
+            hivm(job, "kernel.nomix.mlir"),
             Step(
                 f"bishengir-opt{suffix}",
                 (f"out/{HIVM}", "--strip-debuginfo", "-o", "out/module.hivm.normal.mlir"),
@@ -135,11 +135,13 @@ def _adapter(*, newer: bool) -> tuple[str, ...]:
     )
 
 
-def _compile(target: str, *, newer: bool) -> tuple[str, ...]:
+def hivm(job: Job, source: str) -> Step:
+    """The compiler's call for the IR of one kernel in `out/`."""
+    newer = job.family == NEWER
     older = ("--enable-auto-multi-buffer=True", "--enable-auto-bind-sub-block=True", "--enable-hivm-compile=true")
-    return (
-        "out/kernel.nomix.mlir",
-        f"--target={target}",
+    words = (
+        f"out/{source}",
+        f"--target={job.target}",
         *(() if newer else older),
         "--enable-hfusion-compile=true",
         "--enable-triton-kernel-compile=true",
@@ -147,6 +149,7 @@ def _compile(target: str, *, newer: bool) -> tuple[str, ...]:
         "-o",
         "out/kernel",
     )
+    return Step(f"bishengir-compile{'-a5' if newer else ''}", words, (HIVM,), ("kernel.o",), _COMPILE)
 
 
 ROUTE = TritonAscend(NAME)
