@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.arms import FILES, drafted, sites
 
 from akf.contracts.problems import InvalidError
-from akf.frameworks.health import MAX_LINE_BYTES, MAX_REMARK, MAX_REMARKS, Evidence, read_log, read_logs, with_health
+from akf.frameworks.health import MAX_LINE_BYTES, MAX_REMARK, MAX_REMARKS, Evidence, read_logs, with_health
 
 
 def log(folder: Path, *lines: str, name: str = "service.log") -> Path:
@@ -19,6 +20,11 @@ def log(folder: Path, *lines: str, name: str = "service.log") -> Path:
 
 
 ROW = "(APIServer pid=1) INFO 11-30 [x.py:1] | {0:<15} | {1:<13} | {2:<12} | {3:<12} | {4:<5} |"
+
+
+def read_log(path: Path, arm: str) -> dict[str, Any]:
+    """What one log tells."""
+    return read_logs([path], arm)[0].health()
 
 
 def test_vllms_table_counts_replays_padding_and_what_ran_eagerly(tmp_path: Path) -> None:

@@ -156,11 +156,6 @@ class Evidence:
         yield from (text for total, _, text in self._numbers.values() if not total)
 
 
-def read_log(path: str | os.PathLike[str], arm: str) -> dict[str, Any]:
-    """Return the `health` that one log of an arm tells."""
-    return read_logs([path], arm)[0].health()
-
-
 def read_logs(paths: Iterable[str | os.PathLike[str]], arm: str) -> tuple[Evidence, list[dict[str, str]]]:
     """Return what the logs of an arm tell together, and their digests as sources of an artifact.
 

@@ -22,6 +22,7 @@ from akf.contracts.text import show
 from akf.frameworks.model_config import MOST
 
 Origin = Literal["config", "log", "option", "default"]
+_ANYBODYS = frozenset({"env", "quantization", "model"})
 _FLAGS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False, "on": True, "off": False}
 _NOTHING: tuple[Any, ...] = (None, False, 0, "", "none", "None", "0", "false", "False")
 
@@ -34,9 +35,10 @@ class Setting:
     origin: Origin
 
 
-def known_keys(arm: Mapping[str, Any]) -> frozenset[str]:
-    """Return the fields of a configuration that an arm's settings are read from."""
-    return frozenset(spec["key"].partition(".")[0] for spec in arm.get("setting", ()) if spec.get("key"))
+def speaks_of(arm: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
+    """Say whether a configuration holds a field that this arm's settings are read from, and not nearly everybody's."""
+    known = {spec["key"].partition(".")[0] for spec in arm.get("setting", ()) if spec.get("key")}
+    return not known.isdisjoint(set(map(_plain, value)) - _ANYBODYS)
 
 
 def read(

@@ -73,6 +73,11 @@ def computing(entry: Value) -> bool:
     return not entry.get("communicates") and entry["core_type"] not in COMMUNICATION
 
 
+def kernel_of(entry: Value) -> str:
+    """What the profiler calls a kernel; its operator, or the kind of its core, where it calls it nothing."""
+    return str(entry.get("kernel") or entry.get("op_type") or entry["core_type"])
+
+
 def unmapped(capture: Value) -> float:
     """Share of the kernels' device time without a callsite."""
     total = sum(entry["time_ns"] for entry in capture["entries"] if computing(entry))
@@ -193,4 +198,4 @@ def _calls(found: list[dict[str, Any]], policy: Policy, *, stated: bool) -> Iter
 
 
 def _name(entry: Value) -> str:
-    return str(entry["callsite"] or entry.get("kernel") or entry.get("op_type") or entry["core_type"])
+    return str(entry["callsite"] or kernel_of(entry))

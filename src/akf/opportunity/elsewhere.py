@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from akf.opportunity.amdahl import bound
-from akf.opportunity.complete import computing
+from akf.opportunity.complete import computing, kernel_of
 from akf.opportunity.policy import Policy
 from akf.opportunity.shares import Spot
 
@@ -40,7 +40,7 @@ def elsewhere(
     found: list[tuple[int, str, str, dict[str, Any]]] = []
     for measured, reference in [(capture, None), *others]:
         for kernel, theirs in _rivals(measured, ops):
-            mine = _by_shape([entry for entry in spot.entries if _kernel(entry) != kernel], ops)
+            mine = _by_shape([entry for entry in spot.entries if kernel_of(entry) != kernel], ops)
             common = [name for name in mine if name in theirs]
             spent = sum(mine[name][1] for name in common)
             would = sum(theirs[name][1] * mine[name][0] // theirs[name][0] for name in common)
@@ -74,7 +74,7 @@ def _rivals(capture: Value, ops: Mapping[str, Key]) -> Iterator[tuple[str, Mappi
     kernels: dict[str, list[Value]] = {}
     for entry in capture["entries"]:
         if computing(entry):
-            kernels.setdefault(_kernel(entry), []).append(entry)
+            kernels.setdefault(kernel_of(entry), []).append(entry)
     for kernel in sorted(kernels):
         yield kernel, _by_shape(kernels[kernel], ops)
 
@@ -100,7 +100,3 @@ def _shape(entry: Value, ops: Mapping[str, Key]) -> Key | None:
     if entry.get("op_type") is None or not seen or any(each["shape"] is None for each in seen):
         return None
     return ("type", entry["op_type"], tuple((tuple(each["shape"]), each["dtype"]) for each in seen))
-
-
-def _kernel(entry: Value) -> str:
-    return str(entry.get("kernel") or entry.get("op_type") or entry["core_type"])

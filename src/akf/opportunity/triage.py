@@ -15,7 +15,7 @@ from typing import Any
 from akf.contracts.coverage import by_capabilities, by_domain, covered, dimensions
 from akf.opportunity.answer import Facts, answer_of, numbers, whole
 from akf.opportunity.bounds import active_bound
-from akf.opportunity.complete import require_complete
+from akf.opportunity.complete import kernel_of, require_complete
 from akf.opportunity.cost import cost_of
 from akf.opportunity.elsewhere import elsewhere
 from akf.opportunity.health import health_of
@@ -124,7 +124,7 @@ def _remarks(spot: Spot, site: Value | None, capture: Value) -> list[str]:
 
 def _hotspot(spot: Spot, facts: Facts, health: Value, cost: Value, policy: Policy) -> dict[str, Any]:
     said = answer_of(facts, health, cost, policy)
-    kernels = {str(entry.get("kernel") or entry.get("op_type") or entry["core_type"]) for entry in spot.entries}
+    kernels = set(map(kernel_of, spot.entries))
     value = {
         "name": spot.name,
         "what": spot.what,

@@ -18,14 +18,13 @@ from akf.report.model import (
     Item,
     Items,
     Mark,
-    Quantity,
     Report,
     Section,
     Table,
     Timeline,
     Verdict,
 )
-from akf.report.triage import rank_times, sections, words
+from akf.report.triage import quantity, rank_times, sections, words
 
 Value = Mapping[str, Any]
 _MOST_ROWS = 40
@@ -82,7 +81,8 @@ def _unanswered(document: Value, capture: Value | None) -> Iterator[Section]:
         blocks.append(Timeline(caption="Steps, as far as they were captured.", ranks=rank_times(capture)))
     if document["hotspots"]:
         rows = tuple(
-            (spot["name"], _count(spot["calls"]), _ns(spot["time_ns"])) for spot in document["hotspots"][:_MOST_ROWS]
+            (spot["name"], quantity(spot["calls"], "count"), quantity(spot["time_ns"], "ns"))
+            for spot in document["hotspots"][:_MOST_ROWS]
         )
         caption = "Kernels by device time. Without whole steps these are no shares of a step."
         blocks.append(Table(caption=caption, columns=("kernel", "calls", "device time"), rows=rows))
@@ -105,8 +105,8 @@ def _benchmarks(results: Sequence[Value], comparisons: Sequence[Value]) -> Itera
         return
     figures = list(dict.fromkeys(key for result in results for key in result if key.endswith("_ns")))
     rows: list[tuple[Cell, ...]] = [(name, *(result[name] for result in results)) for name in ("file", "tool", "model")]
-    rows += [(name, *(_count(result[name]) for result in results)) for name in ("completed", "failed")]
-    rows += [(_figure(key), *(_ns(result.get(key)) for result in results)) for key in figures]
+    rows += [(name, *(quantity(result[name], "count") for result in results)) for name in ("completed", "failed")]
+    rows += [(_figure(key), *(quantity(result.get(key), "ns") for result in results)) for key in figures]
     columns = ("figure", *(result["id"] for result in results))
     yield Table(caption="Results of benchmark clients, in one meaning.", columns=columns, rows=tuple(rows))
     for each in comparisons:
@@ -114,7 +114,12 @@ def _benchmarks(results: Sequence[Value], comparisons: Sequence[Value]) -> Itera
             caption=f"`{each['b']}` against `{each['a']}`: {'comparable' if each['comparable'] else 'not comparable'}",
             columns=("figure", each["a"], each["b"], "change"),
             rows=tuple(
-                (f"{pair['concept']} {pair['statistic']}", _ns(pair["a_ns"]), _ns(pair["b_ns"]), _times(pair))
+                (
+                    f"{pair['concept']} {pair['statistic']}",
+                    quantity(pair["a_ns"], "ns"),
+                    quantity(pair["b_ns"], "ns"),
+                    quantity(pair["change_ratio"], "times"),
+                )
                 for pair in each["pairs"]
             ),
         )
@@ -123,17 +128,12 @@ def _benchmarks(results: Sequence[Value], comparisons: Sequence[Value]) -> Itera
             yield Items(tone="plain", items=items)
 
 
-def _times(pair: Value) -> Quantity | None:
-    ratio = pair["change_ratio"]
-    return None if ratio is None else Quantity(value=ratio, unit="times")
-
-
 def _traffic(workload: Value | None) -> Iterator[Block]:
     if workload is None:
         return
     if workload["stages"]:
         rows = tuple(
-            (words(stage["id"]), _count(stage["requests"]), _share(stage["weight_ratio"]))
+            (words(stage["id"]), quantity(stage["requests"], "count"), quantity(stage["weight_ratio"], "share"))
             for stage in workload["stages"]
         )
         yield Table(caption="Requests by stage.", columns=("stage", "requests", "share"), rows=rows)
@@ -144,7 +144,7 @@ def _traffic(workload: Value | None) -> Iterator[Block]:
         yield Table(
             caption=f"{traffic['requests']:,} requests: tokens of prompts and answers.",
             columns=("tokens", *(key.removesuffix("_tokens") for key in figures)),
-            rows=tuple((side, *(_count(spread[key]) for key in figures)) for side, spread in sides),
+            rows=tuple((side, *(quantity(spread[key], "count") for key in figures)) for side, spread in sides),
         )
 
 
@@ -157,15 +157,3 @@ def _read(document: Value) -> Iterator[Block]:
 
 def _figure(key: str) -> str:
     return words(key.removesuffix("_ns"))
-
-
-def _count(value: int | None) -> Cell:
-    return None if value is None else Quantity(value=value, unit="count")
-
-
-def _ns(value: int | None) -> Cell:
-    return None if value is None else Quantity(value=value, unit="ns")
-
-
-def _share(value: float | None) -> Cell:
-    return None if value is None else Quantity(value=value, unit="share")

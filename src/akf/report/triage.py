@@ -94,15 +94,15 @@ def _answer(triage: Value) -> Iterator[Block]:
     yield Verdict(mark=_verdict(triage), sentence=f"{about}{answer['text']}", rule=f"Rule `{answer['rule']}`")
     target, cost, unseen = _target(triage), triage["cost"], triage["health"].get("unseen", ())
     facts = [
-        Fact(name="target", value=_quantity(target["value"], "times"), note=_source(target)),
-        Fact(name="steps", value=_quantity(triage["steps"], "count"), note=triage["stage"] and words(triage["stage"])),
-        Fact(name="wall time of the steps of all ranks", value=_quantity(triage["step_ns"], "ns")),
+        Fact(name="target", value=quantity(target["value"], "times"), note=_source(target)),
+        Fact(name="steps", value=quantity(triage["steps"], "count"), note=triage["stage"] and words(triage["stage"])),
+        Fact(name="wall time of the steps of all ranks", value=quantity(triage["step_ns"], "ns")),
         Fact(
             name="board time of a kernel Task",
-            value=_quantity(cost["kernel_s"], "s"),
+            value=quantity(cost["kernel_s"], "s"),
             note=f"of {numbers.number(cost['budget_s'], 's')} in the budget",
         ),
-        Fact(name="smallest gain that shows", value=_quantity(cost["detectable_gain_ratio"], "share")),
+        Fact(name="smallest gain that shows", value=quantity(cost["detectable_gain_ratio"], "share")),
         Fact(
             name="baseline",
             value=_baseline(triage["health"]["healthy"], unseen),
@@ -136,7 +136,7 @@ def _time(triage: Value, capture: Value | None) -> Iterator[Block]:
         caption="Lines of the step; together they are the wall time. `shared` is what several kernels cover together.",
         columns=("line", "time", "share"),
         rows=tuple(
-            (words(line["name"]), _quantity(line["time_ns"], "ns"), _quantity(line["share_ratio"], "share"))
+            (words(line["name"]), quantity(line["time_ns"], "ns"), quantity(line["share_ratio"], "share"))
             for line in triage["lines"]
         ),
     )
@@ -222,16 +222,16 @@ def _hotspots(triage: Value) -> Table:
 
 def _row(spot: Value) -> tuple[Cell, ...]:
     interval = spot["interval"] or {}
-    share = _quantity(spot["share_ratio"], "share", interval.get("low_ratio"), interval.get("high_ratio"))
+    share = quantity(spot["share_ratio"], "share", interval.get("low_ratio"), interval.get("high_ratio"))
     return (
         _title(spot),
-        _quantity(spot["calls"], "count") if spot["calls"] else None,
-        _quantity(spot["time_ns"], "ns"),
+        quantity(spot["calls"], "count") if spot["calls"] else None,
+        quantity(spot["time_ns"], "ns"),
         share,
-        _quantity(spot["ceiling_ratio"], "times"),
-        _quantity(spot["needed_speedup_ratio"], "times"),
+        quantity(spot["ceiling_ratio"], "times"),
+        quantity(spot["needed_speedup_ratio"], "times"),
         words(spot["active_bound"]["bound"]),
-        _quantity(spot["coverage_ratio"], "share"),
+        quantity(spot["coverage_ratio"], "share"),
         mark(spot["answer"]),
     )
 
@@ -281,7 +281,8 @@ def _rank(line: Value) -> RankTime:
     return RankTime(**{name: line[name] for name in names}, steps_ns=tuple(line.get("steps_ns", ())))
 
 
-def _quantity(value: float | None, unit: Unit, low: float | None = None, high: float | None = None) -> Quantity | None:
+def quantity(value: float | None, unit: Unit, low: float | None = None, high: float | None = None) -> Quantity | None:
+    """A number with its unit; None where it is not known."""
     return None if value is None else Quantity(value=value, unit=unit, low=low, high=high)
 
 

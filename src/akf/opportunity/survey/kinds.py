@@ -17,14 +17,13 @@ from akf.contracts.problems import AkfError
 from akf.frameworks.arms import ARMS
 from akf.frameworks.arms import arm as arm_data
 from akf.frameworks.health import told_by
-from akf.frameworks.settings import known_keys
+from akf.frameworks.settings import speaks_of
 from akf.opportunity.survey.paths import Kind
 from akf.traffic import formats
 from akf.traffic.bench import tool_of
 from akf.traffic.traces.recognise import recognised
 
 _LARGEST_CONFIG = 1024 * 1024
-_ANYBODYS = frozenset({"env", "quantization", "model"})
 _TEXT_STARTS = (b"{", b"[")
 
 
@@ -75,9 +74,7 @@ def _framework_file(path: Path, head: bytes) -> str | None:
     value = _object(path, head)
     if value is None or "kind" in value:
         return None
-    keys = {key.lstrip("-").replace("-", "_") for key in value} - _ANYBODYS
-    found = [arm for arm in ARMS if known_keys(arm_data(arm)) & keys]
-    return " or ".join(found) or None
+    return " or ".join(arm for arm in ARMS if speaks_of(arm_data(arm), value)) or None
 
 
 def _log_file(path: Path, head: bytes) -> str | None:

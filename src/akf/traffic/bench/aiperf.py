@@ -21,7 +21,6 @@ _STATISTIC = re.compile(r"(?:adj_)?(avg|std|min|max|p[0-9]{1,2}(?:\.[0-9]{1,6})?
 
 def read(draft: Draft, summary: Foreign | None, records: list[Foreign]) -> None:
     """Read one run of its summary, its lines, or both."""
-    draft.load = {"process": "unknown", "rate_per_s": None, "concurrency": None}
     if summary is not None:
         _summary(draft, summary)
     if records:
@@ -35,15 +34,11 @@ def read(draft: Draft, summary: Foreign | None, records: list[Foreign]) -> None:
         fields.setdefault("failed", fields.get("sent", 0) - fields["completed"])
         fields.setdefault("sent", fields["completed"] + fields["failed"])
         draft.failed_from = draft.failed_from or "printed"
-        if fields["failed"] < 0 or fields["sent"] != fields["completed"] + fields["failed"]:
-            where = summary or records[0]
-            text = f"{fields['completed']} requests completed and {fields['failed']} failed of {fields['sent']}"
-            draft.fault(where, ("request_count",), text, "AKF-F205", expected=fields["sent"])
+        draft.check_counts(summary or records[0], ("request_count",))
 
 
 def _summary(draft: Draft, where: Foreign) -> None:
-    version = where.value.get("aiperf_version")
-    draft.version = version[:64] if isinstance(version, str) and version else None
+    draft.read_version(where, ("aiperf_version",))
     draft.read_identity(where)
     draft.read_fields(where)
     _load(draft, where)

@@ -17,6 +17,7 @@ from typing import Any
 
 from akf.traffic.bench.draft import Draft
 from akf.traffic.bench.foreign import Foreign
+from akf.traffic.bench.summary import trimmed
 from akf.traffic.bench.units import many
 
 _FIGURE = re.compile(r"(mean|median|std|min|max|p[0-9]{1,2}(?:\.[0-9]{1,6})?)_(.+)_(ns|us|ms|s)")
@@ -63,7 +64,7 @@ def _read(draft: Draft, where: Foreign) -> None:
 def _load(draft: Draft, where: Foreign) -> None:
     rate = where.value.get("request_rate")
     limit = draft.count(where, ("max_concurrency",)) or None
-    draft.load = {"process": "unknown", "rate_per_s": None, "concurrency": limit}
+    draft.load["concurrency"] = limit
     if rate == "trace":
         draft.load["process"] = "trace"
     elif rate in ("inf", Decimal("Infinity")):
@@ -204,20 +205,14 @@ def _figures(draft: Draft, where: Foreign) -> None:
             more["at_most"] = draft.fields.get("output_tokens")
             more |= {"concept": "itl_per_token"} if retokenized else {}
         statistic = "p50" if match[1] == "median" else match[1]
-        draft.print(name, _trimmed(statistic), draft.time(where, (key,), number, match[3]), **more)
+        draft.print(name, trimmed(statistic), draft.time(where, (key,), number, match[3]), **more)
     if retokenized:
         draft.remark("itl-per-token", "with speculative decoding sglang spreads each gap over the tokens of its chunk")
-
-
-def _trimmed(statistic: str) -> str:
-    """`p99.0` is `p99`."""
-    return statistic.rstrip("0").rstrip(".") if "." in statistic else statistic
 
 
 def read_latency(draft: Draft, where: Foreign) -> None:
     """Read `vllm bench latency`: times of whole offline batches, in seconds."""
     draft.read_identity(where)
-    draft.load = {"process": "unknown", "rate_per_s": None, "concurrency": None}
     values = where.value["latencies"]
     if not isinstance(values, list) or not values:
         draft.fault(where, ("latencies",), "latencies is no array of times", expected="an array of seconds")
@@ -228,7 +223,7 @@ def read_latency(draft: Draft, where: Foreign) -> None:
     shares = where.value["percentiles"]
     for key, number in shares.items() if isinstance(shares, dict) else ():
         if _FIGURE.fullmatch(f"p{key}_latency_s"):
-            draft.print("latency", _trimmed(f"p{key}"), draft.time(where, ("percentiles", key), number, "s"))
+            draft.print("latency", trimmed(f"p{key}"), draft.time(where, ("percentiles", key), number, "s"))
     draft.remark("offline", "times of whole batches without a server; the file does not say their size")
 
 
@@ -236,7 +231,7 @@ def read_throughput(draft: Draft, where: Foreign) -> None:
     """Read `vllm bench throughput`: rates of an offline run."""
     draft.read_identity(where)
     draft.read_fields(where)
-    draft.load = {"process": "all_at_once", "rate_per_s": None, "concurrency": None}
+    draft.load["process"] = "all_at_once"
     draft.need(where, ("num_requests",))
     draft.remark("offline", "an offline run without a server; a failed request would have ended it")
 

@@ -24,6 +24,8 @@ Path_ = Sequence[str]
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?")
 _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[\w.-]:\d{2,5}\b|[0-9a-fA-F]*:[0-9a-fA-F]*:")
 _LONGEST = 256
+_UNKNOWN_LOAD = {"process": "unknown", "rate_per_s": None, "concurrency": None}
+_LONGEST_VERSION = 64
 MOST = 10**11  # of requests or tokens in one figure; sums of a file's figures stay whole numbers of JSON
 
 
@@ -52,7 +54,7 @@ class Draft:
     position: int
     version: str | None = None
     identity: list[dict[str, str]] = field(default_factory=list)
-    load: dict[str, Any] = field(default_factory=dict)
+    load: dict[str, Any] = field(default_factory=lambda: dict(_UNKNOWN_LOAD))
     fields: dict[str, Any] = field(default_factory=dict)
     failed_from: str | None = None
     objectives: list[dict[str, Any]] | None = None
@@ -161,6 +163,18 @@ class Draft:
             text = fact(value) if value is not None else None
             if text and all(entry["name"] != name for entry in self.identity):
                 self.identity.append({"name": name, "value": text, "stated_by": stated_by})
+
+    def read_version(self, where: Foreign, path: Path_) -> None:
+        """Take the tool's version."""
+        version = at(where.value, path)
+        self.version = version[:_LONGEST_VERSION] if isinstance(version, str) and version else None
+
+    def check_counts(self, where: Foreign, path: Path_) -> None:
+        """Say so if completed and failed requests are not all that were sent."""
+        completed, failed, sent = (self.fields[name] for name in ("completed", "failed", "sent"))
+        if failed < 0 or completed + failed != sent:
+            text = f"{completed} requests completed and {failed} failed of {sent}"
+            self.fault(where, path, text, "AKF-F205", expected=sent, found=completed + failed)
 
     def read_fields(self, where: Foreign) -> None:
         """Take the figures of the whole run; the first path that is there counts."""

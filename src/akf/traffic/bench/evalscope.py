@@ -14,6 +14,7 @@ from typing import Any
 
 from akf.traffic.bench.draft import Draft, at
 from akf.traffic.bench.foreign import Foreign
+from akf.traffic.bench.summary import trimmed
 
 _KEY = re.compile(r"(?:Avg )?(.+) \((ns|us|ms|s)\)")
 _ROW = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")
@@ -36,10 +37,7 @@ def read(draft: Draft, parts: dict[str, Foreign]) -> None:
     _load(draft, summary)
     if draft.problems:
         return
-    fields = draft.fields
-    if fields["completed"] + fields["failed"] != fields["sent"]:
-        text = f"{fields['completed']} requests succeeded and {fields['failed']} failed of {fields['sent']}"
-        draft.fault(summary, ("Total Requests",), text, "AKF-F205", expected=fields["completed"] + fields["failed"])
+    draft.check_counts(summary, ("Total Requests",))
     counts = _counts(draft, parts)
     for key, number in summary.value.items():
         match = _KEY.fullmatch(key)
@@ -54,7 +52,7 @@ def _load(draft: Draft, summary: Foreign) -> None:
     rate = draft.number(summary, ("Request Rate (req/s)",))
     limit = draft.count(summary, ("Concurrency",)) or None
     if rate is None:
-        draft.load = {"process": "unknown", "rate_per_s": None, "concurrency": limit}
+        draft.load["concurrency"] = limit
     elif rate < 0:
         draft.load = {"process": "closed_loop", "rate_per_s": None, "concurrency": limit}
     else:
@@ -88,7 +86,7 @@ def _percentiles(draft: Draft, rows: Foreign, counts: dict[str, dict[str, int | 
                 rows, (str(index), "Percentiles"), "a row without its percentile", expected="min, max or as in 99%"
             )
             continue
-        statistic = label if match is None else f"p{match[1].rstrip('0').rstrip('.') if '.' in match[1] else match[1]}"
+        statistic = label if match is None else trimmed(f"p{match[1]}")
         for key, number in row.items():
             name = _KEY.fullmatch(key)
             if name and name[1] in draft.table["metrics"]:

@@ -39,8 +39,7 @@ _DETAIL = {
 def read(draft: Draft, where: Foreign, index: int) -> None:
     """Read one benchmark of a report."""
     base = ("benchmarks", str(index))
-    version = at(where.value, ("metadata", "guidellm_version"))
-    draft.version = version[:64] if isinstance(version, str) and version else None
+    draft.read_version(where, ("metadata", "guidellm_version"))
     view = _View(where, base)
     if not isinstance(at(view.value, ("metrics", "request_totals")), dict):
         draft.fault(

@@ -27,7 +27,12 @@ def name(q: Fraction) -> str:
     percent = q * 100
     if percent.denominator == 1:
         return f"p{percent.numerator}"
-    return f"p{float(percent):.6f}".rstrip("0")
+    return trimmed(f"p{float(percent):.6f}")
+
+
+def trimmed(statistic: str) -> str:
+    """The name without zeros at its end: `p99.0` is `p99`."""
+    return statistic.rstrip("0").rstrip(".") if "." in statistic else statistic
 
 
 def support(q: Fraction) -> int:
