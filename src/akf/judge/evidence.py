@@ -189,10 +189,11 @@ def _strays(files: Mapping[str, bytes], base: str) -> list[Problem]:
 def _sources(files: Mapping[str, bytes], found: Mapping[str, Artifact], base: str) -> list[Problem]:
     path = f"{base}/candidate.json"
     candidate = found[path]
-    problems = _exactly(files, candidate["sources"], f"{base}/source/", path)
-    if (
-        tree_digest((each["path"], each["executable"], each["digest"]) for each in candidate["sources"])
-        != candidate["source_digest"]
+    listed = candidate["sources"]
+    problems = _exactly(files, listed, f"{base}/source/", path)
+    once = len({each["path"] for each in listed}) == len(listed)  # else it is a problem already, and no tree
+    if once and (
+        tree_digest((each["path"], each["executable"], each["digest"]) for each in listed) != candidate["source_digest"]
     ):
         problems.append(_problem("AKF-I212", "source_digest does not follow from the source files", path))
     return problems
