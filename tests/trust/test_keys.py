@@ -180,7 +180,7 @@ def test_every_kind_in_a_run_has_one_owner() -> None:
     assert {slot.kind: slot.role for slot in ARTIFACTS} == {
         "Run": "supervisor", "OptimizationSuite": "supervisor", "Campaign": "supervisor", "Workload": "supervisor",
         "Capture": "supervisor", "Task": "supervisor", "Candidate": "supervisor", "Build": "builder",
-        "Plan": "evaluator", "Gate": "evaluator", "Decision": "judge",
+        "Plan": "evaluator", "Gate": "evaluator", "Decision": "judge", "Triage": "supervisor",
     }  # fmt: skip
 
 
