@@ -75,8 +75,11 @@ def _clock(value: Value) -> None:
 
 def _gap(value: Value) -> None:
     line = value["breakdown"][0]
-    line["host_gap_ns"] += line["computing_ns"] // 3
-    line["computing_ns"] -= line["computing_ns"] // 3
+    split = line["steps_lines"]
+    for step, computing in enumerate(split["computing_ns"]):
+        split["computing_ns"][step] -= computing // 3
+        split["host_gap_ns"][step] += computing // 3
+    line |= {name: sum(split[name]) for name in ("computing_ns", "host_gap_ns")}
     for entry in value["entries"]:
         entry["steps_exposed_ns"] = [time // 2 for time in entry["steps_exposed_ns"]]
         entry["exposed_ns"] = sum(entry["steps_exposed_ns"])
@@ -317,6 +320,7 @@ def test_five_steps_are_a_first_look_and_no_task(ready: runs.Ready, tmp_path: Pa
         line = value["breakdown"][0]
         line |= {"steps": 5, "steps_ns": line["steps_ns"][:5]}
         line["step_ns"] = sum(line["steps_ns"])
+        del line["steps_lines"]
         line["host_gap_ns"] = line["step_ns"] // 4
         line["computing_ns"] = line["step_ns"] - line["host_gap_ns"]
         for entry in value["entries"]:

@@ -330,6 +330,7 @@ class TestSteps:
         other = copy.deepcopy(capture["breakdown"][0]) | {"rank": 1}
         other["steps_ns"] = [*other["steps_ns"][:-2], sum(other["steps_ns"][-2:])]
         other["steps"] -= 1
+        del other["steps_lines"]
         capture["breakdown"].append(other)
         capture["entries"][0]["rank"] = 0
         body = answered(capture, captures.workload())
@@ -341,12 +342,46 @@ class TestSteps:
         entry, line = capture["entries"][0], capture["breakdown"][0]
         line["steps_ns"][3] *= 50
         line |= {"step_ns": sum(line["steps_ns"])}
+        del line["steps_lines"]
         line["computing_ns"] = line["step_ns"] - line["idle_ns"]
         body = answered(capture, captures.workload())
         found = spot(body)
         assert found["share_ratio"] == pytest.approx(0.2, abs=1e-3)
         assert found["total_share_ratio"] == pytest.approx(entry["exposed_ns"] / line["step_ns"])
         assert "lies outside the interval" in found["note"]
+
+    @pytest.mark.parametrize("line", captures.LINES)
+    def test_a_line_has_its_interval_over_steps(self, line: str) -> None:
+        """Two steps of three have a share of 0.1, one of 0.4: 0.2 in all, and 0.25 the median of pairs."""
+        capture = captures.capture(captures.kernel(0.2), lines={line: 0.1})
+        rank = capture["breakdown"][0]
+        split = rank["steps_lines"]
+        for step in range(0, captures.STEPS, 3):
+            more = 3 * split[f"{line}_ns"][step]
+            split[f"{line}_ns"][step] += more
+            split["computing_ns"][step] -= more
+        rank |= {name: sum(split[name]) for name in (f"{line}_ns", "computing_ns")}
+        found = spot(answered(capture, captures.workload()), line)
+        assert found["total_share_ratio"] == pytest.approx(0.2, abs=1e-3)
+        assert found["share_ratio"] == pytest.approx(0.25, abs=1e-3)
+        assert found["interval"]["low_ratio"] == pytest.approx(0.1, abs=1e-3)
+        assert found["interval"]["high_ratio"] == pytest.approx(0.25, abs=1e-3)
+        assert (found["interval"]["steps"], "note" in found) == (12, False)
+        assert found["ceiling_high_ratio"] == pytest.approx(1 / 0.75, abs=2e-3)
+
+    def test_a_line_that_is_a_total_has_none_and_says_so(self) -> None:
+        capture = captures.capture(captures.kernel(0.2), lines=REST)
+        del capture["breakdown"][0]["steps_lines"]
+        found = spot(answered(capture, captures.workload()), "idle")
+        assert found["interval"] is None
+        assert "holds this line as a total" in found["note"]
+        assert found["ceiling_high_ratio"] == found["ceiling_ratio"]
+
+    @pytest.mark.parametrize("steps", [5, 6])
+    def test_a_line_of_few_steps_has_no_interval(self, steps: int) -> None:
+        found = spot(answered(captures.capture(captures.kernel(0.2, steps=steps), lines=REST, steps=steps)), "idle")
+        assert (found["interval"] is None) is (steps == 5)
+        assert (found["ceiling_high_ratio"] is None) is (steps == 5)
 
     def test_many_steps_are_pooled(self) -> None:
         kernel = captures.kernel(0.2, steps=300)
@@ -441,6 +476,12 @@ def _overfull(value: Value) -> None:
     entry["exposed_ns"] = sum(entry["steps_exposed_ns"])
 
 
+def _moved(value: Value, name: str) -> Value:
+    """A line of which a nanosecond lies in another step: its sum is what it was."""
+    first, second, *rest = value["breakdown"][0]["steps_lines"][name]
+    return {name: [first - 1, second + 1, *rest]}
+
+
 def _stranger(value: Value) -> None:
     value["entries"].append(captures.kernel(0.4, None, name="Mystery"))
 
@@ -462,6 +503,10 @@ INCOMPLETE: tuple[tuple[str, str, Edit], ...] = (
         {"callsite": "swiglu", "expected_calls": 36, "seen_calls": 0})),
     ("AKF-F351", "a cross-check", lambda v: v["checks"][0].update(holds=False)),
     ("AKF-F352", "lines", lambda v: v["breakdown"][0].update(idle_ns=captures.STEP_NS * 4)),
+    ("AKF-F352", "a step's lines", lambda v: v["breakdown"][0]["steps_lines"].update(_moved(v, "idle_ns"))),
+    ("AKF-F352", "a line's steps", lambda v: v["breakdown"][0]["steps_lines"]["idle_ns"].pop()),
+    ("AKF-F352", "a line and its steps", lambda v: v["breakdown"][0].update(
+        idle_ns=v["breakdown"][0]["idle_ns"] - 1, computing_ns=v["breakdown"][0]["computing_ns"] + 1)),
     ("AKF-F353", "a step less", _uneven),
     ("AKF-F353", "a sum", _unsummed),
     ("AKF-F353", "more than the step", _overfull),

@@ -78,6 +78,23 @@ def test_where_the_time_goes(capture: Value) -> None:
         assert all(numbers.number(time, "ns") in page.text for time in rank["steps_ns"])
 
 
+def test_each_step_is_drawn_by_its_lines_where_there_are_few_enough(capture: Value) -> None:
+    page = drawn(triage(captures.workload(), capture, policy_of(capture)), capture)
+    [rank] = capture["breakdown"]
+    first = {name: times[0] for name, times in rank["steps_lines"].items()}
+    wanted = [
+        f"{line} {numbers.number(first[name], 'ns')}"
+        for line, name in (("computing", "computing_ns"), ("host gap", "host_gap_ns"), ("idle", "idle_ns"))
+    ]
+    whole = numbers.number(rank["steps_ns"][0], "ns")
+    assert f"step 1: {whole}: {', '.join(wanted)}" in page.text
+    assert "what each step was made of" in page.text
+    many = captures.capture(captures.kernel(0.2, steps=500), lines={"idle": 0.1}, steps=500)["breakdown"][0]
+    ranks = drawing.rank_times({"breakdown": [{**many, "rank": number} for number in range(5)]})
+    assert [(len(each.splits), len(each.steps_ns)) for each in ranks] == [(0, 500)] * 5
+    assert len(drawing.rank_times({"breakdown": [many]})[0].splits) == 500
+
+
 def test_the_answer_and_what_it_goes_by(capture: Value) -> None:
     body = triage(captures.workload(), capture, policy_of(capture, None, {"target_ratio": 1.07}))
     page = drawn(body, capture)

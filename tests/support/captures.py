@@ -72,15 +72,17 @@ def capture(*kernels: Value, lines: Mapping[str, float] | None = None, steps: in
     What kernels and lines leave of the step is computing in which several kernels overlap.
     """
     wall = walls(steps)
-    rest = {name: int(sum(wall) * (lines or {}).get(name, 0.0)) for name in LINES}
+    rest = {name: [int(time * (lines or {}).get(name, 0.0)) for time in wall] for name in LINES}
+    taken = [sum(times) for times in zip(*rest.values(), strict=True)]
+    split = {"computing": [time - other for time, other in zip(wall, taken, strict=True)], **rest}
     breakdown = {
         "rank": 0,
         "steps": steps,
         "step_ns": sum(wall),
         "steps_ns": wall,
         "bounds": "profiler",
-        "computing_ns": sum(wall) - sum(rest.values()),
-        **{f"{name}_ns": time for name, time in rest.items()},
+        **{f"{name}_ns": sum(times) for name, times in split.items()},
+        "steps_lines": {f"{name}_ns": times for name, times in split.items()},
     }
     value: Value = {
         "kind": "Capture",

@@ -66,6 +66,10 @@ class TestByHand:
             {
                 "rank": 0, "steps": 1, "step_ns": 300, "steps_ns": [300], "bounds": "profiler", "computing_ns": 160,
                 "communication_ns": 90, "waiting_ns": 0, "overlapped_ns": 10, "host_gap_ns": 20, "idle_ns": 30,
+                "steps_lines": {
+                    "computing_ns": [160], "communication_ns": [90], "waiting_ns": [0], "host_gap_ns": [20],
+                    "idle_ns": [30],
+                },
             }
         ]  # fmt: skip
 
@@ -128,6 +132,8 @@ class TestSteps:
         assert len(line["steps_ns"]) == len(found["entries"][0]["steps_exposed_ns"]) == 512
         assert sum(line["steps_ns"]) == line["step_ns"] == 10 * count - 6
         assert set(found["entries"][0]["steps_exposed_ns"]) == {4, 8}
+        assert set(line["steps_lines"]["computing_ns"]) == {4, 8}
+        assert set(line["steps_lines"]["idle_ns"]) == {6, 12, 0}
 
     def test_captures_of_one_rank_are_put_in_the_order_of_time(self) -> None:
         found = captured(task("a", 500, 20, 7), task("a", 100, 10, 7 + 3 * WINDOW))
@@ -183,6 +189,9 @@ def test_shares_sum_to_one(tasks: list[dict[str, Any]]) -> None:
     for line in captured(*tasks)["breakdown"]:
         parts = ("computing_ns", "communication_ns", "waiting_ns", "host_gap_ns", "idle_ns")
         assert sum(line[part] for part in parts) == line["step_ns"] == sum(line["steps_ns"])
+        split = line["steps_lines"]
+        assert [sum(each) for each in zip(*split.values(), strict=True)] == line["steps_ns"]
+        assert {name: sum(times) for name, times in split.items()} == {name: line[name] for name in split}
 
 
 @settings(max_examples=25)
@@ -200,6 +209,18 @@ def test_a_further_task_lowers_no_total(tasks: list[dict[str, Any]], more: dict[
 
     before, after = totals(captured(*tasks)), totals(captured(*tasks, more))
     assert all(after[name] >= total for name, total in before.items())
+
+
+def summed(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Two lines of one rank as one: times add up, times by step stand one behind the other."""
+    return {
+        name: value
+        if name in {"rank", "bounds"}
+        else summed(one[name], value)
+        if isinstance(value, dict)
+        else one[name] + value
+        for name, value in other.items()
+    }
 
 
 def added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -229,11 +250,7 @@ def added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     lines: dict[int, dict[str, Any]] = {}
     for line in [*one["breakdown"], *other["breakdown"]]:
         before = lines.get(line["rank"])
-        lines[line["rank"]] = (
-            line
-            if before is None
-            else {name: value if name in {"rank", "bounds"} else before[name] + value for name, value in line.items()}
-        )
+        lines[line["rank"]] = line if before is None else summed(before, line)
     return {"entries": entries, "breakdown": [lines[rank] for rank in sorted(lines)]}
 
 
@@ -254,8 +271,13 @@ def test_ranks_add_up_but_for_what_they_wait(one: list[dict[str, Any]], other: l
     both, parts = captured(*one, *other), added(captured(*one), captured(*other))
     for line, expected in zip(both["breakdown"], parts["breakdown"], strict=True):
         shared = ("communication_ns", "waiting_ns")
-        assert sum(line[name] for name in shared) == sum(expected[name] for name in shared)
-        assert {**line, **dict.fromkeys(shared)} == {**expected, **dict.fromkeys(shared)}
+        by_step, wanted = line.pop("steps_lines"), expected.pop("steps_lines")
+        together = [
+            [sum(each) for each in zip(*(split[name] for name in shared), strict=True)] for split in (by_step, wanted)
+        ]
+        assert together[0] == together[1]
+        for found, alone in ((line, expected), (by_step, wanted)):
+            assert {**found, **dict.fromkeys(shared)} == {**alone, **dict.fromkeys(shared)}
     for entry in both["entries"]:
         expected = parts["entries"][entry["rank"], entry["kernel"], entry.get("op_type")]
         assert all(entry[name] == expected[name] for name in ("calls", "time_ns", "longest_ns", "counters"))

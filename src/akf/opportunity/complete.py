@@ -3,7 +3,8 @@
 Invariants, in the order in which they are checked:
 - There are steps, with as many exposed times as steps, and no step holds more exposed time than its wall time. Nothing
   is there twice: no rank, no entry, no counter. A part is not longer than the whole.
-- The lines of every rank add up to its step time, within what the profiler's rounding explains.
+- The lines of every rank add up to its step time, within what the profiler's rounding explains. Where they are known
+  by step, they add up to each step, and over the steps to the rank's, exactly.
 - Cross-checks between the profiler's files hold.
 - Calls expected and calls seen agree; most of the computing time belongs to callsites, where callsites are known.
 - What does not hold is refused, all of it at once; no other Capture is ever put in its place.
@@ -46,7 +47,7 @@ def require_complete(capture: Value, workload: Value | None, policy: Policy, fil
     Raises:
         PreconditionError: lists what does not hold.
     """
-    problems = [*_steps(capture), *_lines(capture), *_checks(capture)]
+    problems = [*_steps(capture), *_lines(capture), *_split(capture), *_checks(capture)]
     found = counted(capture, workload, policy) if capture.get("breakdown") else []
     problems += _calls(found, policy, stated=bool(capture.get("completeness")))
     share = unmapped(capture)
@@ -177,6 +178,27 @@ def _lines(capture: Value) -> Iterator[Problem]:
         if abs(total - line["step_ns"]) > _SLACK * line["step_ns"]:
             message = f"rank {line['rank']}: the lines add up to {total} ns, the steps took {line['step_ns']} ns"
             yield Problem("AKF-F352", message, pointer=f"/breakdown/{place}", hint="ingest the profile again")
+
+
+def _split(capture: Value) -> Iterator[Problem]:
+    """Problems of the lines by step."""
+    for place, line in enumerate(capture.get("breakdown", ())):
+        split = line.get("steps_lines")
+        if split is None:
+            continue
+        pointer, walls = f"/breakdown/{place}/steps_lines", line.get("steps_ns", ())
+        for name in (f"{each}_ns" for each in LINES):
+            times = split[name]
+            if len(times) != len(walls):
+                message = f"rank {line['rank']}: {len(times)} steps have {name}, {len(walls)} have a time"
+                yield Problem("AKF-F352", message, pointer=f"{pointer}/{name}")
+            elif sum(times) != line[name]:
+                message = f"rank {line['rank']}: {name} is {sum(times)} ns step by step, {line[name]} ns in all"
+                yield Problem("AKF-F352", message, pointer=f"{pointer}/{name}")
+        for step, (wall, *times) in enumerate(zip(walls, *(split[f"{each}_ns"] for each in LINES), strict=False)):
+            if sum(times) != wall:
+                message = f"rank {line['rank']}, step {step}: its lines add up to {sum(times)} ns, it took {wall} ns"
+                yield Problem("AKF-F352", message, pointer=pointer)
 
 
 def _checks(capture: Value) -> Iterator[Problem]:

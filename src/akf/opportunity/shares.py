@@ -7,6 +7,7 @@ Invariants:
 - The estimate is Hodges-Lehmann over steps with its exact signed-rank interval; neighbouring steps are pooled to at
   most 128 groups. Without an interval the estimate is the ratio of totals, which always stands beside it.
 - Fewer steps than an interval needs tell no high end of a share, of a line neither, so that nothing is concluded.
+- A line is estimated as a share is where its time is known by step; else it is a total, whose high end is itself.
 - A collective is no hotspot: communication and waiting for a slower rank are lines.
 - No two hotspots have one name.
 """
@@ -30,7 +31,8 @@ class Spot(NamedTuple):
     """A hotspot, or a line that no kernel fills, before anything is concluded from it.
 
     Attributes:
-        high: the share's high end; a line's is its share, where there are steps enough. None: nothing can be concluded.
+        high: the share's high end; of a line that is a total its share, where there are steps enough. None: nothing can
+            be concluded.
     """
 
     name: str
@@ -83,13 +85,9 @@ def spots(capture: Value, policy: Policy) -> list[Spot]:
         spot._replace(name=f"{spot.name} (no callsite)") if spot.what == "kernel" and spot.name in taken else spot
         for spot in found
     ]
-    enough = timed_steps(capture)[0] >= min_pairs(policy.confidence)
-    for line in lines_of(capture):
-        if line["name"] in LINES and line["time_ns"]:
-            share, time = line["share_ratio"], line["time_ns"]
-            note = "The Capture holds this line as a total, so there is no interval over steps."
-            high = share if enough else None
-            found.append(Spot(line["name"], "line", None, (), time, time, share, share, None, note, high))
+    found += [
+        _line(line, capture, walls, policy) for line in lines_of(capture) if line["name"] in LINES and line["time_ns"]
+    ]
     return sorted(found, key=lambda spot: (-(spot.share if spot.share is not None else -1), spot.what, spot.name))
 
 
@@ -123,6 +121,25 @@ def _kernels(what: str, name: str, entries: list[Value], wall: int, walls: list[
     if walls is None or by_step is None:
         note = "The Capture does not tell the exposed time step by step, so there is no interval."
         return spot._replace(note=note)
+    return _estimated(spot, by_step, walls, policy)
+
+
+def _line(line: Value, capture: Value, walls: list[int] | None, policy: Policy) -> Spot:
+    """A line of the step that no kernel fills."""
+    share, time = line["share_ratio"], line["time_ns"]
+    spot = Spot(line["name"], "line", None, (), time, time, share, share, None, None)
+    splits = [rank.get("steps_lines") for rank in capture["breakdown"]]
+    if walls is not None and None not in splits:
+        by_step = [sum(each) for each in zip(*(split[f"{spot.name}_ns"] for split in splits), strict=True)]
+        return _estimated(spot, by_step, walls, policy)
+    enough = timed_steps(capture)[0] >= min_pairs(policy.confidence)
+    note = "The Capture holds this line as a total, so there is no interval over steps."
+    return spot._replace(note=note, high=share if enough else None)
+
+
+def _estimated(spot: Spot, by_step: list[int], walls: list[int], policy: Policy) -> Spot:
+    """The spot with its share over steps, and the interval of it where there are steps enough."""
+    total = spot.total_share
     values = [part / whole for part, whole in zip(_pooled(by_step), _pooled(walls), strict=True)]
     location = signed_rank_location(values, policy.confidence)
     if location is None:
@@ -133,7 +150,7 @@ def _kernels(what: str, name: str, entries: list[Value], wall: int, walls: list[
         "low_ratio": location.low, "high_ratio": location.high, "steps": location.n, "confidence": location.confidence,
     }  # fmt: skip
     spot = spot._replace(share=location.estimate, interval=interval, high=location.high)
-    if location.low <= total <= location.high:
+    if total is None or location.low <= total <= location.high:
         return spot
     return spot._replace(note=f"The ratio of totals, {total:.5f}, lies outside the interval: steps are not alike.")
 

@@ -80,17 +80,22 @@ def stack(rank: RankTime) -> Markup:
 
 
 def steps(rank: RankTime, longest_ns: int) -> Markup:
-    """Each step of one rank as a column."""
+    """Each step of one rank as a column, made of its lines where they are known."""
     count = len(rank.steps_ns)
     wide = 1 / count
     parts = [_level(y, "grid") for y in (0.5, _STEPS / 2, _STEPS - 0.5)]
     for index, time in enumerate(rank.steps_ns):
-        height = _STEPS * time / (longest_ns or 1)
-        title = tag("title", f"step {index + 1}: {numbers.number(time, 'ns')}")
-        parts.append(
-            tag("rect", title, class_="column", x=_percent(wide * (index + _GAP)),
-                width=_percent(wide * (1 - 2 * _GAP)), y=_fixed(_STEPS - height), height=_fixed(height))
-        )  # fmt: skip
+        split = rank.splits[index].lines if rank.splits else (("column", "", time),)
+        said = ", ".join(f"{name} {numbers.number(part, 'ns')}" for _, name, part in split if name and part)
+        blocks = [tag("title", f"step {index + 1}: {numbers.number(time, 'ns')}{': ' if said else ''}{said}")]
+        top = float(_STEPS)
+        for kind, _, part in split:
+            height = _STEPS * part / (longest_ns or 1)
+            top -= height
+            if part:
+                place = {"x": _percent(wide * (index + _GAP)), "width": _percent(wide * (1 - 2 * _GAP))}
+                blocks.append(tag("rect", class_=kind, **place, y=_fixed(top), height=_fixed(height)))
+        parts.append(tag("g", *blocks))
     ends = f"{numbers.number(min(rank.steps_ns), 'ns')} to {numbers.number(max(rank.steps_ns), 'ns')}"
     return _svg(f"rank {rank.rank}: {counted(count, 'step')} of {ends}", _STEPS, *parts)
 

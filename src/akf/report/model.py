@@ -143,17 +143,14 @@ class Shares(Value):
     bars: Annotated[tuple[Bar, ...], Field(min_length=1)]
 
 
-class RankTime(Value):
-    """How one rank spent the steps that were measured; the five lines are whole, not per step."""
+class Split(Value):
+    """What time of a rank is made of."""
 
-    rank: Count
-    steps: Positive
     computing_ns: Count
     communication_ns: Count
     waiting_ns: Count
     host_gap_ns: Count
     idle_ns: Count
-    steps_ns: Annotated[tuple[Count, ...], Field(max_length=MOST_STEPS)] = ()
 
     @property
     def lines(self) -> tuple[tuple[str, str, int], ...]:
@@ -165,6 +162,21 @@ class RankTime(Value):
             ("host-gap", "host gap", self.host_gap_ns),
             ("idle", "idle", self.idle_ns),
         )
+
+
+class RankTime(Split):
+    """How one rank spent the steps that were measured: the five lines of all steps, and of each where known."""
+
+    rank: Count
+    steps: Positive
+    steps_ns: Annotated[tuple[Count, ...], Field(max_length=MOST_STEPS)] = ()
+    splits: Annotated[tuple[Split, ...], Field(max_length=MOST_STEPS)] = ()
+
+    @model_validator(mode="after")
+    def _split(self) -> Self:
+        if self.splits and len(self.splits) != len(self.steps_ns):
+            raise ValueError("every step has a split, or none has")
+        return self
 
 
 class Timeline(Value):

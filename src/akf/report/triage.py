@@ -29,6 +29,7 @@ from akf.report.model import (
     RankTime,
     Section,
     Shares,
+    Split,
     Table,
     Timeline,
     Tone,
@@ -49,6 +50,8 @@ _SOURCES = {"flag": "stated by hand", "campaign": "stated in the Campaign", "cap
 _BARS = 12
 _CURVES = 6
 _LARGEST_BOUND = 1e9
+_SPLITS = 2048
+"""Steps of all ranks that are drawn line by line; of more, the length alone."""
 
 
 def sections(triage: Value, capture: Value | None = None) -> tuple[Section, ...]:
@@ -130,8 +133,7 @@ def _baseline(healthy: bool, unseen: Sequence[str]) -> Mark:
 def _time(triage: Value, capture: Value | None) -> Iterator[Block]:
     ranks = () if capture is None else rank_times(capture)
     if ranks:
-        caption = "Left: what the steps of a rank are made of. Right: how long each step was, all ranks on one scale."
-        yield Timeline(caption=caption, ranks=ranks)
+        yield Timeline(caption=_caption(ranks), ranks=ranks)
     yield Table(
         caption="Lines of the step; together they are the wall time. `shared` is what several kernels cover together.",
         columns=("line", "time", "share"),
@@ -144,8 +146,18 @@ def _time(triage: Value, capture: Value | None) -> Iterator[Block]:
 
 
 def rank_times(capture: Value) -> tuple[RankTime, ...]:
-    """How each rank of a Capture spent its steps."""
-    return tuple(map(_rank, capture.get("breakdown", ())[:MOST_RANKS]))
+    """How each rank of a Capture spent its steps; each step by its lines where there are few enough to draw."""
+    lines = capture.get("breakdown", ())[:MOST_RANKS]
+    few = sum(len(line.get("steps_ns", ())) for line in lines) <= _SPLITS
+    return tuple(_rank(line, split=few) for line in lines)
+
+
+def _caption(ranks: Sequence[RankTime]) -> str:
+    known = any(rank.splits for rank in ranks)
+    each = "what each step was made of, and how long it was" if known else "how long each step was"
+    runs = any(len(rank.steps_ns) < rank.steps for rank in ranks)
+    more = " A column is a run of neighbouring steps." if runs else ""
+    return f"Left: what the steps of a rank are made of. Right: {each}, all ranks on one scale.{more}"
 
 
 def bars(hotspots: Sequence[Value]) -> Iterator[Block]:
@@ -276,9 +288,15 @@ def _source(value: Value) -> str:
     return "assumed" if value["assumed"] else _SOURCES.get(value["source"], str(value["source"]))
 
 
-def _rank(line: Value) -> RankTime:
-    names = ("rank", "steps", "computing_ns", "communication_ns", "waiting_ns", "host_gap_ns", "idle_ns")
-    return RankTime(**{name: line[name] for name in names}, steps_ns=tuple(line.get("steps_ns", ())))
+def _rank(line: Value, *, split: bool) -> RankTime:
+    names, lines = ("rank", "steps"), tuple(Split.model_fields)
+    by_step = line.get("steps_lines") if split else None
+    times = [] if by_step is None else zip(*(by_step[name] for name in lines), strict=True)
+    return RankTime(
+        **{name: line[name] for name in (*names, *lines)},
+        steps_ns=tuple(line.get("steps_ns", ())),
+        splits=tuple(Split(**dict(zip(lines, each, strict=True))) for each in times),
+    )
 
 
 def quantity(value: float | None, unit: Unit, low: float | None = None, high: float | None = None) -> Quantity | None:

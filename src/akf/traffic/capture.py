@@ -9,6 +9,7 @@ Invariants:
 3. Several captures of one rank are put in the order of time, and do not overlap. Ranks are compared in what they ran
    together: captures of ranks that lie further apart than the clocks of two hosts are not of one recording.
 4. At most `MAX_STEPS` times are kept: beyond, each is of a run of neighbouring steps, whose numbers differ by one step.
+   The lines of a step add up to its time, as those of the rank do.
 5. At most `MAX_ENTRIES` entries are kept, and half as many where each has over `MAX_STEPS` / 2 times: beyond, those
    with the least time are one entry per rank and kind of core, whose name says how many they are.
 6. The same tasks make the same bytes, whatever their order.
@@ -34,6 +35,8 @@ APART_NS = 60 * 10**9
 WALLS = {"rank": pl.Int64, "step": pl.Int64, "step_ns": pl.Int64, "host_gap_ns": pl.Int64}
 """What an importer knows of a step: how long it took, and for how much of it the device stood still because of the
 host; null where it is not known."""
+SPLIT = (*LINES[:3], "host_gap_ns", "idle_ns")
+"""The lines that add up to a step."""
 LAUNCHES = "launches"
 """A further column, where the host's launches were looked for: of how many tasks the launch is known."""
 
@@ -296,10 +299,12 @@ def _breakdown(
     for (rank,), of_rank in lines.group_by("rank", maintain_order=True):
         sums = {name: int(of_rank[name].sum()) for name in (*LINES, "step_ns", "host_gap_ns", "idle_ns", "said_ns")}
         said = sums.pop("said_ns")
-        runs = of_rank.group_by("run", maintain_order=True).agg(pl.col("step_ns").sum())["step_ns"].to_list()
+        runs = of_rank.group_by("run", maintain_order=True).agg(pl.col("step_ns", *SPLIT).sum())
         known = {} if of_rank[LAUNCHES].null_count() else {LAUNCHES: int(of_rank[LAUNCHES].sum())}
         cut = {} if bounds is None else {"bounds": bounds}
-        found.append({"rank": rank, "steps": of_rank.height, "steps_ns": runs, **cut, **known, **sums})
+        walls, split = runs["step_ns"].to_list(), {name: runs[name].to_list() for name in SPLIT}
+        line = {"rank": rank, "steps": of_rank.height, "steps_ns": walls, **cut, **known, **sums, "steps_lines": split}
+        found.append(line)
         if said != sums["step_ns"]:
             differ = {"expected_ns": said, "found_ns": sums["step_ns"], "holds": False}
             checks.append({"name": "tasks-fit-into-steps", "rank": rank, **differ})

@@ -111,6 +111,20 @@ class Entry(Value):
     )
 
 
+class StepLines(Value):
+    """The lines of every step of a rank, in the order of the breakdown's `steps_ns`, to which they add up one by one."""
+
+    computing_ns: tuple[Count, ...] = about("Union of compute intervals by step, in nanoseconds.", [277300, 277310])
+    communication_ns: tuple[Count, ...] = about(
+        "Communication that computing does not cover, by step, in nanoseconds.", [3186350, 3188300]
+    )
+    waiting_ns: tuple[Count, ...] = about("Waiting for a slower rank by step, in nanoseconds.", [0, 0])
+    host_gap_ns: tuple[Count, ...] = about(
+        "Device idle because the host did not launch, by step, in nanoseconds.", [804506, 804502]
+    )
+    idle_ns: tuple[Count, ...] = about("Device idle for another or an unknown reason, by step, in nanoseconds.", [0, 0])
+
+
 class Breakdown(Value):
     """Lines of one rank's step time; they are checked to add up."""
 
@@ -134,6 +148,9 @@ class Breakdown(Value):
     )
     overlapped_ns: Count | None = maybe(
         "Communication that computing covers, in nanoseconds; no line of the sum.", 4028675
+    )
+    steps_lines: StepLines | None = maybe(
+        "The lines by step, in the order of `steps_ns`; absent where they are known as totals only.", sample(StepLines)
     )
 
 

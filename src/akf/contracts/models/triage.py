@@ -175,7 +175,7 @@ class Hotspot(Value):
     )
     ceiling_high_ratio: NonNegative | None = stated(
         "No high end of the share is known, or it is the whole step.",
-        "The ceiling at the high end of the interval; a line's is its ceiling.",
+        "The ceiling at the high end of the interval; of a line that is a total, its ceiling.",
         1.1628,
     )
     bound_ratio: NonNegative | None = stated(
