@@ -76,6 +76,10 @@ class TestByHand:
                 "rank": 0, "steps": 2, "step_ns": 20_000, "steps_ns": [10_000, 10_000], "bounds": "profiler",
                 "computing_ns": 11_000, "communication_ns": 3_600, "waiting_ns": 0, "overlapped_ns": 400,
                 "host_gap_ns": 0, "idle_ns": 5_400,
+                "steps_lines": {
+                    "computing_ns": [5_500] * 2, "communication_ns": [1_800] * 2, "waiting_ns": [0, 0],
+                    "host_gap_ns": [0, 0], "idle_ns": [2_700] * 2,
+                },
             }
         ]  # fmt: skip
 

@@ -51,6 +51,10 @@ def test_a_capture_by_hand(tmp_path: Path) -> None:
             "rank": 0, "steps": 2, "steps_ns": [50_000, 35_000], "step_ns": 85_000, "bounds": "profiler",
             "launches": 6, "computing_ns": 19_000, "communication_ns": 15_000, "waiting_ns": 0, "overlapped_ns": 0,
             "host_gap_ns": 10_000, "idle_ns": 41_000,
+            "steps_lines": {
+                "computing_ns": [10_000, 9_000], "communication_ns": [15_000, 0], "waiting_ns": [0, 0],
+                "host_gap_ns": [10_000, 0], "idle_ns": [15_000, 26_000],
+            },
         }
     ]  # fmt: skip
     product = next(entry for entry in capture["entries"] if entry["calls"] == 2)
