@@ -17,6 +17,7 @@ from tests.support import runs
 from akf.audit import audit
 
 TIMED = {"rmsnorm-fused": "incomplete", "rmsnorm-naive": "rejected"}
+CAUGHT = {"rmsnorm-wrong": "WRONG_RESULT", "rmsnorm-replay": "RESULT_REPLAY", "rmsnorm-later": "ASYNCHRONOUS_WORK"}
 
 
 def akf(work: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +34,11 @@ def test_the_demo_ends_with_true_verdicts_and_a_run_that_holds(tmp_path: Path) -
     assert said.returncode == 0, said.stderr
     answer = json.loads(said.stdout)
     verdicts = {row["candidate"].split(".")[0]: row["verdict"] for row in answer["candidates"]}
-    assert verdicts.pop("rmsnorm-wrong") == "rejected"
+    caught = [row for row in answer["candidates"] if row["candidate"] in CAUGHT]
+    assert {row["candidate"]: (row["verdict"], row["reasons"][0]) for row in caught} == {
+        name: ("rejected", reason) for name, reason in CAUGHT.items()
+    }
+    assert all(verdicts.pop(name) == "rejected" for name in CAUGHT)
     assert {name: verdict for name, verdict in verdicts.items() if verdict != "incomparable"}.items() <= TIMED.items()
     assert "gain against the baseline" in said.stderr
     copy = runs.clone(tmp_path / answer["run"], tmp_path / "copy")

@@ -68,5 +68,8 @@ def test_the_recorded_demo_names_no_folder_of_the_machine(name: str) -> None:
 def test_the_recorded_demo_ends_as_the_readme_says() -> None:
     answer = json.loads(Path(DEMO).read_text(encoding="utf-8"))
     verdicts = {row["candidate"].split(".")[0]: row["verdict"] for row in answer["candidates"]}
-    assert verdicts == {"rmsnorm-fused": "incomplete", "rmsnorm-naive": "rejected", "rmsnorm-wrong": "rejected"}
+    cheats = {"rmsnorm-replay": "rejected", "rmsnorm-later": "rejected"}
+    assert verdicts == cheats | {
+        "rmsnorm-fused": "incomplete", "rmsnorm-naive": "rejected", "rmsnorm-wrong": "rejected",
+    }  # fmt: skip
     assert answer["audit"]["trust"] == "pinned"

@@ -20,7 +20,7 @@ from akf.contracts.problems import ConflictError, DefectError
 from akf.contracts.shipped import shipped
 
 FOLDER = "akf-demo"
-CANDIDATES = ("rmsnorm-fused", "rmsnorm-naive", "rmsnorm-wrong")
+CANDIDATES = ("rmsnorm-fused", "rmsnorm-naive", "rmsnorm-wrong", "rmsnorm-replay", "rmsnorm-later")
 SUITE = "qwen3-8b-a3-bf16"
 TRIES = 3
 NOTE = "These Decisions are about this machine alone. Without model and serving gates nothing is promotable."
