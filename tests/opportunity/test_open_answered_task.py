@@ -295,12 +295,90 @@ def test_a_triage_that_a_hand_changed_is_refused(kernel: Bench, name: str, edit:
     assert runs.tree(kernel.run) == before
 
 
-def test_a_lower_target_from_the_command_line_opens_no_task(kernel: Bench, tmp_path: Path) -> None:
-    inside("triage", kernel.run, "--target", "1.001", "--out", tmp_path / "low.json").accepted()
-    lowered = kernel._replace(answer=tmp_path / "low.json")
-    refused = lowered.filled().refused(3)
-    assert refused.codes == {"AKF-F383"}
-    assert "without --target" in refused.problems[0]["hint"]
+class TestTarget:
+    """What a person asks for by `--target`; the Campaign states 1.2."""
+
+    def test_a_lower_one_opens_no_task(self, kernel: Bench, tmp_path: Path) -> None:
+        inside("triage", kernel.run, "--target", "1.001", "--out", tmp_path / "low.json").accepted()
+        before = runs.tree(kernel.run)
+        refused = kernel._replace(answer=tmp_path / "low.json").filled().refused(3)
+        assert refused.codes == {"AKF-F391"}
+        assert (refused.problems[0]["expected"], refused.problems[0]["found"]) == (1.2, 1.001)
+        assert "--target" in refused.problems[0]["hint"]
+        assert runs.tree(kernel.run) == before
+
+    def test_a_higher_one_opens_a_task_that_says_so(self, kernel: Bench, tmp_path: Path) -> None:
+        inside("triage", kernel.run, "--target", "1.3", "--out", tmp_path / "high.json").accepted()
+        high = kernel._replace(answer=tmp_path / "high.json")
+        high.filled().accepted()
+        triage = json.loads(high.answer.read_bytes())
+        assert triage["policy"][0] == {"name": "target_ratio", "value": 1.3, "source": "flag", "assumed": False}
+        needed = high.frozen("rmsnorm")["opportunity"]["needed_speedup_ratio"]
+        assert needed == triage["hotspots"][0]["needed_speedup_ratio"] == pytest.approx(1.857, abs=1e-3)
+        assert sound(high)["triages"] == 1
+        kernel.open("--callsite", "host_gap").accepted()  # the run holds the Triage without the target beside it
+        assert sound(kernel)["triages"] == 2
+
+    @pytest.mark.parametrize("target", [1.001, "1.3", True, 0.5])
+    def test_one_that_a_hand_wrote(self, kernel: Bench, target: object) -> None:
+        kernel.answer.chmod(0o644)
+        runs.change(kernel.answer, lambda value: value["policy"][0].update(value=target, source="flag"))
+        assert kernel.filled().refused(3).codes == {"AKF-F383"}
+
+    def test_a_lower_one_that_the_supervisor_signed(self, kernel: Bench, tmp_path: Path) -> None:
+        inside("triage", kernel.run, "--target", "1.001", "--out", tmp_path / "low.json").accepted()
+        kernel.open("--callsite", "host_gap").accepted()
+        low = json.loads((tmp_path / "low.json").read_bytes())
+        path = "triage/triage-decode.json"
+        runs.resign(kernel.run, path, lambda value: value.update(low, id=value["id"]), kernel.keys)
+        TestFrozen.broken(kernel, "AKF-F383")
+
+
+class TestOtherCaptures:
+    """A Triage that looked at a further Capture, in which another kernel does the same work faster."""
+
+    @pytest.fixture
+    def rival(self, kernel: Bench, tmp_path: Path) -> Path:
+        fast = [
+            captures.kernel(0.1, "rms-norm", name="fused", tokens=tokens, graph="eager", core_type="cpu")
+            for tokens in (1, 4, 8)
+        ]
+        other = tmp_path / "other.json"
+        other.write_text(json.dumps(captures.capture(*fast, id="other", platform="host")))
+        inside("triage", kernel.run, "--capture", other, "--out", tmp_path / "with.json").accepted()
+        return other
+
+    def test_it_becomes_a_task_and_the_run_keeps_the_capture(self, kernel: Bench, rival: Path, tmp_path: Path) -> None:
+        made = kernel._replace(answer=tmp_path / "with.json")
+        assert made.open("--capture", rival).accepted().document["type"] == "integration"
+        [held] = (kernel.run / "captures").glob("*[0-9a-f].json")
+        assert digest(held.read_bytes()) == "sha256:" + held.stem
+        assert [line.event for line in Run.open(kernel.run).lines()] == ["run", "capture", "triage", "task"]
+        assert sound(made)["triages"] == 1
+        made.open("--callsite", "host_gap").accepted()  # the run has the Capture
+        assert sound(made)["tasks"] == 2
+
+    def test_without_the_capture_it_is_refused(self, kernel: Bench, rival: Path, tmp_path: Path) -> None:
+        before = runs.tree(kernel.run)
+        made = kernel._replace(answer=tmp_path / "with.json")
+        refused = made.open().refused(4)
+        assert refused.codes == {"AKF-F390"}
+        assert "--capture FILE" in refused.problems[0]["hint"]
+        slower = tmp_path / "slower.json"
+        slower.write_text(rival.read_text().replace("fused", "fuses"))
+        assert made.open("--capture", slower).refused(2).codes == {"AKF-F389"}
+        assert kernel.open("--capture", rival).refused(2).codes == {"AKF-F389"}
+        assert inside("open-task", kernel.run, kernel.task, "--capture", rival).refused(2).codes == {"AKF-F389"}
+        assert runs.tree(kernel.run) == before
+
+    def test_a_capture_that_is_gone_or_changed(self, kernel: Bench, rival: Path, tmp_path: Path) -> None:
+        kernel._replace(answer=tmp_path / "with.json").open("--capture", rival).accepted()
+        [held] = (kernel.run / "captures").glob("*[0-9a-f].json")
+        path = held.relative_to(kernel.run).as_posix()
+        runs.resign(kernel.run, path, lambda value: value.update(title="Another"), kernel.keys)
+        TestFrozen.broken(kernel, "AKF-I203")
+        held.unlink()
+        TestFrozen.broken(kernel, "AKF-I202")
 
 
 def test_the_triage_of_another_run_is_refused(kernel: Bench, ready: runs.Ready, tmp_path: Path) -> None:

@@ -1,18 +1,20 @@
 """`open-task` with a triage answer, stopped anywhere: what stands is whole, and the same command ends it.
 
-Two artifacts appear, the Triage first. The default run takes a slice of all points, `soak` takes the whole.
+Three artifacts appear: a further Capture that the Triage looked at, the Triage, the Task.
+The default run takes a slice of all points, `soak` takes the whole.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.support import runs, soak
+from tests.support import captures, runs, soak
 from tests.support.cli import inside
 from tests.support.kill import Report, kill_points
 from tests.support.process import together
@@ -25,7 +27,6 @@ from akf.store.run import Run
 
 PARTS = 20  # of which the default run takes one
 RACERS = 8
-MADE = ("triage/triage-decode.json", "tasks/rmsnorm.json")
 
 
 class Stock:
@@ -34,7 +35,13 @@ class Stock:
     def __init__(self, folder: Path, traced: runs.Ready, traced_run: Path) -> None:
         self.run, self.keys = traced_run, traced.keys
         self.answer = folder / "triage.json"
-        inside("triage", traced_run, "--out", self.answer).accepted()
+        self.other = folder / "other.json"
+        self.other.write_text(json.dumps(captures.capture(captures.kernel(0.1, None, graph=None), platform="host")))
+        inside("triage", traced_run, "--capture", self.other, "--target", "1.3", "--out", self.answer).accepted()
+        triage = json.loads(self.answer.read_bytes())
+        self.made = (
+            layout.other_capture(triage["others"][0]["digest"]), f"triage/{triage['id']}.json", "tasks/rmsnorm.json",
+        )  # fmt: skip
         self.task = runs.TASK / "task.json"
         done = runs.clone(traced_run, folder / "done")
         self.open(done)
@@ -42,7 +49,7 @@ class Stock:
         shutil.rmtree(done)
 
     def open(self, run: Path) -> None:
-        open_task(run, self.answer, self.keys, template=self.task)
+        open_task(run, self.answer, self.keys, template=self.task, captures=[self.other])
 
 
 def canonical(run: Path) -> dict[str, str]:
@@ -62,8 +69,8 @@ def check(stock: Stock, root: Path, cut: soak.Slice) -> Report:
 
     def killed(run: Path) -> None:
         opened = Run.open(run)
-        there = [name for name in MADE if (run / name).is_file()]
-        assert there in ([], [MADE[0]], list(MADE)), "the Triage comes before its Task"
+        there = [name for name in stock.made if (run / name).is_file()]
+        assert there == list(stock.made[: len(there)]), "Capture, Triage, Task"
         for name in there:
             opened.load(name)
         audit(run, stock.keys / "trust.json")
@@ -72,7 +79,7 @@ def check(stock: Stock, root: Path, cut: soak.Slice) -> Report:
         try:
             stock.open(run)
         except ConflictError:
-            assert there == list(MADE)
+            assert there == list(stock.made)
         told = audit(run, stock.keys / "trust.json", clean=True)
         assert (told["pending"], told["triages"], told["tasks"]) == ([], 1, 1)
         assert canonical(run) == stock.done

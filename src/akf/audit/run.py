@@ -89,6 +89,9 @@ def _look(run: Run, trust: Path | None, *, clean: bool) -> dict[str, Any]:
     tasks = sorted(each.stem for each in (path / layout.TASKS).glob("*.json") if not each.name.endswith(".sig.json"))
     for name in ("run.json", *(slot.template for slot in layout.ARTIFACTS[1:5])):
         _try(lambda name=name: run.load(name), problems)  # type: ignore[misc]
+    for name in plain_files(path, path / layout.CAPTURES):
+        if layout.place(name) is not None:
+            _try(lambda name=name: run.load(name), problems)  # type: ignore[misc]
     triages = [name for name in plain_files(path, path / layout.TRIAGE) if layout.place(name) is not None]
     for name in triages:
         document = _try(lambda name=name: run.load(name), problems)  # type: ignore[misc]

@@ -1,13 +1,16 @@
 """A triage answer of a run, and what a Task may be opened for.
 
 Invariants:
-- The Triage is recomputed from the run's frozen inputs and must be byte-equal.
+- The Triage is recomputed from the run's frozen inputs, the further Captures that it names, and the target that it
+  says was given by hand; it must be byte-equal.
 - Only an answer without blockers becomes a Task; no-go, and what cannot be told yet, never does.
 - On an unhealthy baseline there is one Task, about the whole, whatever hotspot is asked for.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +29,12 @@ Value = dict[str, Any]
 class Answered:
     """A triage answer of a run, and the hotspot that a Task is opened for."""
 
-    def __init__(self, run: Run, document: Document, callsite: str | None) -> None:
+    def __init__(self, run: Run, document: Document, callsite: str | None, captures: Sequence[Document] = ()) -> None:
         self.run = run
         self.document = document
         self.value: Value = document.value
-        require_recomputed(self.value, run, document.file)
+        self._captures = self._named(captures)
+        require_recomputed(self.value, run, document.file, self._captures)
         self.data = checked(self.value)
         self.reference = ref(self.value, self.data)
         self.spot = self._chosen(callsite)
@@ -53,7 +57,10 @@ class Answered:
         return None if self.spot is None else str(self.spot["name"])
 
     def record(self, keys: Path) -> None:
-        """Put the Triage into the run, unless it is there; the caller holds the lock."""
+        """Put the further Captures and the Triage into the run, unless they are there; the caller holds the lock."""
+        for name, capture in sorted(self._captures.items()):
+            if not os.path.lexists(self.run.path / (place := layout.other_capture(name))):
+                self.run.record(place, capture.value, signer_for(self.run, "supervisor", keys))
         relative = f"{layout.TRIAGE}/{self.value['id']}.json"
         if (self.run.path / relative).exists():
             found = self.run.load(relative)
@@ -73,6 +80,14 @@ class Answered:
     def opportunity(self, task: Value) -> Value:
         """The numbers that justify the Task."""
         return opportunity_of(self.value, self.reference, self.name, task, self.capture)
+
+    def _named(self, captures: Sequence[Document]) -> dict[str, Document]:
+        """The given Captures by digest; each is one that the Triage names."""
+        found = {digest(checked(each.value)): each for each in captures}
+        named = [each["digest"] for each in self.value.get("others", ())]
+        if strange := [each.file for name, each in found.items() if name not in named]:
+            raise UsageError.of("AKF-F389", f"--capture: the triage did not look at {strange[0]}", file=strange[0])
+        return found
 
     def _chosen(self, callsite: str | None) -> Value | None:
         wanted = self.value["answer"]["hotspot"] if callsite is None else callsite

@@ -4,13 +4,14 @@ Invariants:
 - The frozen Task carries the text of its reference and of every perturbed kernel: one digest covers them all.
 - Files are read as plain files inside the Task's folder; a link or a path out of it is refused.
 - A Task without triage keeps `opportunity: null` and cannot lead past inventory; numbers that a hand wrote are refused.
-- With a triage answer the Triage is recorded first, then the Task that names it; a crash between leaves the Triage, and
-  the same command goes on from there.
+- With a triage answer the further Captures that it looked at are recorded first, then the Triage, then the Task that
+  names it; a crash between leaves what was recorded, and the same command goes on from there.
 - A Task that asks for a kernel is covered by a capability tuple of the Campaign, or refused: unknown fails closed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,13 @@ Value = dict[str, Any]
 
 
 def open_task(
-    run_path: Path, file: Path, keys: Path, *, callsite: str | None = None, template: Path | None = None
+    run_path: Path,
+    file: Path,
+    keys: Path,
+    *,
+    callsite: str | None = None,
+    template: Path | None = None,
+    captures: Sequence[Path] = (),
 ) -> Value:
     """Put a Task under a run; returns the frozen Task.
 
@@ -39,6 +46,7 @@ def open_task(
         keys: folder of the role keys; the supervisor's signs.
         callsite: hotspot of the Triage that the Task is about; the answer's when None.
         template: Task file with the semantics of a kernel Task, for a Triage.
+        captures: further Captures that the Triage looked at, as far as the run does not hold them.
 
     Raises:
         InvalidError: the Task is invalid.
@@ -51,10 +59,10 @@ def open_task(
     run = Run.open(run_path)
     answered = None
     if _kind(file) == "Triage":
-        answered = Answered(run, load(file, "Triage"), callsite)
+        answered = Answered(run, load(file, "Triage"), callsite, [load(each, "Capture") for each in captures])
         task = _answer(run, answered, template)
     else:
-        for name, given in (("--callsite", callsite), ("--from", template)):
+        for name, given in (("--callsite", callsite), ("--from", template), ("--capture", captures or None)):
             if given is not None:
                 message = f"{name} goes with a triage answer, {file} is none"
                 raise UsageError.of("AKF-F389", message, file=str(file))

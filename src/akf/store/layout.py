@@ -20,12 +20,14 @@ GATES = ("environment", "operator", "model", "serving", "reproduction", "release
 LEDGER = "ledger.jsonl"
 JOURNAL = "journal.jsonl"
 INBOX = "inbox"
+CAPTURES = "captures"
 TRIAGE = "triage"
 TASKS = "tasks"
 ATTEMPTS = "attempts"
 
 _ID = r"[a-z0-9][a-z0-9._-]{0,62}"
 _GATE = "|".join(GATES)
+_RULES = {"capture": r"[0-9a-f]{64}", "triage": _ID, "task": _ID, "candidate": _ID, "gate": _GATE}
 
 
 class Slot(NamedTuple):
@@ -46,6 +48,7 @@ ARTIFACTS = (
     Slot("campaign.json", "Campaign"),
     Slot("workload.json", "Workload"),
     Slot("capture.json", "Capture"),
+    Slot("captures/<capture>.json", "Capture"),
     Slot("triage/<triage>.json", "Triage"),
     Slot("tasks/<task>.json", "Task"),
     Slot("attempts/<candidate>/candidate.json", "Candidate"),
@@ -60,6 +63,7 @@ class Place(NamedTuple):
     """An artifact's path, understood."""
 
     slot: Slot
+    capture: str | None = None
     triage: str | None = None
     task: str | None = None
     candidate: str | None = None
@@ -68,7 +72,7 @@ class Place(NamedTuple):
 
 def _pattern(template: str) -> re.Pattern[str]:
     text = re.escape(template)
-    for name, rule in (("triage", _ID), ("task", _ID), ("candidate", _ID), ("gate", _GATE)):
+    for name, rule in _RULES.items():
         text = text.replace(f"<{name}>", f"(?P<{name}>{rule})")
     return re.compile(text)
 
@@ -112,6 +116,11 @@ def journal(run: Path) -> Path:
 def inbox(run: Path) -> Path:
     """Return the only place where agents write."""
     return run / INBOX
+
+
+def other_capture(digest: str) -> str:
+    """Return the relative path of a further Capture, which a Triage looked at, by its digest."""
+    return f"{CAPTURES}/{digest.removeprefix('sha256:')}.json"
 
 
 def triage(run: Path, triage_id: str) -> Path:

@@ -23,7 +23,7 @@ from akf.contracts.problems import AkfError, IntegrityError
 from akf.store._system import DIRECTORY, storage
 from akf.store.layout import LEDGER
 
-EVENTS = frozenset({"run", "triage", "task", "candidate", "build", "plan", "resume", "gate", "decision"})
+EVENTS = frozenset({"run", "capture", "triage", "task", "candidate", "build", "plan", "resume", "gate", "decision"})
 
 Facts = Mapping[str, str | int]
 

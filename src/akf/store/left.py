@@ -32,7 +32,7 @@ def orphans(run: Run) -> list[str]:
     except AkfError:  # a ledger that does not hold is said elsewhere
         return []
     found = []
-    for pattern in ("triage/*", "tasks/*", "attempts/*/*", "attempts/*/*/*"):
+    for pattern in ("captures/*", "triage/*", "tasks/*", "attempts/*/*", "attempts/*/*/*"):
         for path in run.path.glob(pattern + _SIGNATURE):
             relative = layout.relative(run.path, path)
             found.append((relative, relative.removesuffix(_SIGNATURE) + ".json"))

@@ -33,8 +33,8 @@ from akf.trust import dsse
 from akf.trust.keys import Signer
 
 EVENTS = {
-    "Run": "run", "Triage": "triage", "Task": "task", "Candidate": "candidate", "Build": "build", "Plan": "plan",
-    "Gate": "gate", "Decision": "decision",
+    "Run": "run", "Capture": "capture", "Triage": "triage", "Task": "task", "Candidate": "candidate", "Build": "build",
+    "Plan": "plan", "Gate": "gate", "Decision": "decision",
 }  # fmt: skip
 
 
@@ -261,6 +261,7 @@ class Run:
         """Canonical artifacts that have no ledger line, parents before children."""
         found = []
         for folder, names in (
+            (layout.CAPTURES, ("*.json",)),
             (layout.TRIAGE, ("*.json",)),
             (layout.TASKS, ("*.json",)),
             (layout.ATTEMPTS, ("*/*.json", "*/plan/*.json", "*/gates/*.json")),

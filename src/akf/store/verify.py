@@ -133,6 +133,8 @@ def _identity(document: Document, place: layout.Place) -> list[Problem]:
         found.append(
             _problem(document, "/id", "AKF-I203", "it stands under another artifact's name", wanted, value["id"])
         )
+    if place.capture is not None and (named := f"sha256:{place.capture}") != (data := digest(document.source)):
+        found.append(_problem(document, "", "AKF-I203", "it stands under another artifact's digest", named, data))
     if value.get("diagnostic"):
         found.append(_problem(document, "/diagnostic", "AKF-I401", "a diagnostic Build belongs to no run", False, True))
     if place.gate is not None and value["gate"] != place.gate:

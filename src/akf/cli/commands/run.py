@@ -22,11 +22,13 @@ def init(campaign: Path, runs_root: Path, run_id: str | None, keys: Path | None)
     return Result({"run": run.name, "path": str(run), "leftovers": [str(path) for path in beside(runs_root)]})
 
 
-def open_task(run: Path, file: Path, keys: Path | None, callsite: str | None, template: Path | None) -> Result:
+def open_task(
+    run: Path, file: Path, keys: Path | None, callsite: str | None, template: Path | None, captures: list[Path]
+) -> Result:
     """Put a Task under a run."""
     from akf.opportunity.tasks import open_task as step  # noqa: PLC0415
 
-    task = step(run, file, folder_of_keys(keys), callsite=callsite, template=template)
+    task = step(run, file, folder_of_keys(keys), callsite=callsite, template=template, captures=captures)
     path = str(run / "tasks" / f"{task['id']}.json")
     return Result({"task": task["id"], "type": task["type"], "path": path, "opportunity": task["opportunity"]})
 

@@ -19,6 +19,7 @@ def triage(
     place: Path, captures: list[Path], target: float | None, stage: str | None, out: Path | None, html: Path | None
 ) -> Result:
     """Compute the Triage, publish it and its page where files are named, and answer with all of it."""
+    from akf.contracts.documents import load  # noqa: PLC0415
     from akf.contracts.models.base import StageName  # noqa: PLC0415
     from akf.opportunity.artifact import of_campaign, of_run  # noqa: PLC0415
     from akf.store.run import Run, checked  # noqa: PLC0415
@@ -27,10 +28,11 @@ def triage(
     check_one_of("AKF-F359", "--stage", stage, get_args(StageName))
     free("AKF-F359", out=out, html=html)
     flags = {"target_ratio": target}
+    others = [load(path, "Capture") for path in captures]
     if place.is_dir():
-        value = of_run(Run.open(place), stage, flags, captures)
+        value = of_run(Run.open(place), stage, flags, others)
     else:
-        value = of_campaign(place, stage, flags, captures)
+        value = of_campaign(place, stage, flags, others)
     data = checked(value)
     publish((html, b"" if html is None else _page(place, value)), (out, data))
     return Result(

@@ -61,12 +61,16 @@ def open_task(
             "--from", metavar="TASK_FILE", help="Semantics of a kernel Task that a triage answers.", readable=False
         ),
     ] = None,
+    captures: Annotated[
+        list[Path] | None,
+        typer.Option("--capture", metavar="FILE", help="Another Capture that the triage looked at.", readable=False),
+    ] = None,
     keys: KeysOption = None,
 ) -> Result:
     """Put a Task under a run: a Task folder's, or the one that a triage answers with."""
     from akf.cli.commands.run import open_task as answer
 
-    return answer(run, file, keys, callsite, template)
+    return answer(run, file, keys, callsite, template, captures or [])
 
 
 def submit(
