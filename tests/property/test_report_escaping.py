@@ -12,7 +12,7 @@ from akf.report.page import render
 ALLOWED = {
     "html", "head", "meta", "title", "style", "body", "header", "h1", "p", "nav", "ul", "li", "a", "main", "section",
     "h2", "code", "pre", "div", "dl", "dt", "dd", "span", "strong", "figure", "figcaption", "table", "caption", "thead",
-    "tbody", "tr", "th", "td", "svg", "rect", "line", "path", "polygon", "circle", "text",
+    "tbody", "tr", "th", "td", "svg", "g", "rect", "line", "path", "polygon", "circle", "text",
 }  # fmt: skip
 
 

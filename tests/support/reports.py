@@ -19,7 +19,16 @@ def rank(number: int) -> m.RankTime:
     computing, communication, waiting, gap = 29_000_000 + number, 8_000_000 - number, 1_500_000, 5_000_000
     idle = sum(steps) - computing - communication - waiting - gap
     return m.RankTime(rank=number, steps=12, computing_ns=computing, communication_ns=communication, waiting_ns=waiting,
-                      host_gap_ns=gap, idle_ns=idle, steps_ns=steps)  # fmt: skip
+                      host_gap_ns=gap, idle_ns=idle, steps_ns=steps,
+                      splits=tuple(split(time) for time in steps))  # fmt: skip
+
+
+def split(step_ns: int) -> m.Split:
+    """A step that is half computing."""
+    computing, communication, waiting, gap = step_ns // 2, step_ns // 5, step_ns // 9, step_ns // 11
+    idle = step_ns - computing - communication - waiting - gap
+    return m.Split(computing_ns=computing, communication_ns=communication, waiting_ns=waiting, host_gap_ns=gap,
+                   idle_ns=idle)  # fmt: skip
 
 
 def whole() -> m.Report:
@@ -116,10 +125,11 @@ def curves(draw: st.DrawFn) -> m.Curve:
 
 
 TIMES = st.integers(0, 2**50)
-RANKS = st.builds(
+WHOLE = st.builds(
     m.RankTime, rank=st.integers(0, 999), steps=st.integers(1, 9), computing_ns=TIMES, communication_ns=TIMES,
     waiting_ns=TIMES, host_gap_ns=TIMES, idle_ns=TIMES, steps_ns=st.lists(TIMES, max_size=5).map(tuple),
 )  # fmt: skip
+RANKS = WHOLE | WHOLE.map(lambda rank: rank.model_copy(update={"splits": tuple(map(split, rank.steps_ns))}))
 
 
 def _tuples(of: st.SearchStrategy[T], least: int = 0) -> st.SearchStrategy[tuple[T, ...]]:

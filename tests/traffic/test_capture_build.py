@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from akf.contracts.canonical import canonical_bytes, parse_canonical
 from akf.contracts.problems import InvalidError
 from akf.contracts.schemas import validate
-from akf.traffic import capture as building
+from akf.traffic import entries as building
 from akf.traffic.capture import WALLS, Facts, build
 from akf.traffic.kernels import KEY, WINDOW, Tasks
 

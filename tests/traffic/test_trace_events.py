@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from akf.contracts.problems import InvalidError, Problem
-from akf.traffic import events
+from akf.traffic import events, unpacked
 from akf.traffic.events import Trace
 from akf.traffic.exact import nanoseconds
 
@@ -57,7 +57,7 @@ def test_events_are_the_same_however_the_file_comes_in(
 ) -> None:
     whole = [{"name": "größe \u20ac 😀", "n": 123456, "deep": [{"a": [1, 2]}], "t": True}, {"x": None}]
     path = written(tmp_path, json.dumps({"head": 12345, "traceEvents": whole, "tail": 99}, ensure_ascii=False))
-    monkeypatch.setattr(events, "PIECE", size)
+    monkeypatch.setattr(unpacked, "PIECE", size)
     trace = Trace(path)
     assert list(trace) == whole
     assert trace.head == {"head": 12345, "tail": 99}
@@ -105,7 +105,7 @@ def test_malformed(tmp_path: Path, text: str | bytes, code: str, line: int | Non
 
 
 def test_a_place_is_right_far_into_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "PIECE", 100)
+    monkeypatch.setattr(unpacked, "PIECE", 100)
     lines = ["[" + '{"a": 1},'] + ['{"a": "zeile"},'] * 500 + ['{"a": 1,, "b": 2}]']
     problem = refused(written(tmp_path, "\n".join(lines)))
     assert (problem.line, problem.column) == (502, 9)
@@ -118,7 +118,7 @@ def test_the_place_of_an_event_is_known_while_it_is_looked_at(tmp_path: Path) ->
 
 
 def test_a_value_without_an_end_is_not_read_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "PIECE", 1000)
+    monkeypatch.setattr(unpacked, "PIECE", 1000)
     monkeypatch.setattr(events, "MAX_EVENT_CHARS", 5000)
     problem = refused(written(tmp_path, '[{"a": "' + "x" * 100_000))
     assert problem.code == "AKF-F154"
@@ -127,7 +127,7 @@ def test_a_value_without_an_end_is_not_read_for_ever(tmp_path: Path, monkeypatch
 
 
 def test_a_packed_file_is_not_unpacked_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "MAX_TRACE_BYTES", 1_000_000)
+    monkeypatch.setattr(unpacked, "MAX_TRACE_BYTES", 1_000_000)
     bomb = gzip.compress(b"[" + b" " * 5_000_000 + b"]", mtime=0)
     assert refused(written(tmp_path, bomb)).code == "AKF-F154"
 

@@ -10,14 +10,12 @@ Invariants:
    together: captures of ranks that lie further apart than the clocks of two hosts are not of one recording.
 4. At most `MAX_STEPS` times are kept: beyond, each is of a run of neighbouring steps, whose numbers differ by one step.
    The lines of a step add up to its time, as those of the rank do.
-5. At most `MAX_ENTRIES` entries are kept, and half as many where each has over `MAX_STEPS` / 2 times: beyond, those
-   with the least time are one entry per rank and kind of core, whose name says how many they are.
-6. The same tasks make the same bytes, whatever their order.
+5. The same tasks make the same bytes, whatever their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +23,10 @@ import polars as pl
 
 from akf.contracts.limits import MAX_SAFE_INTEGER
 from akf.contracts.problems import InvalidError, Problem
+from akf.traffic.entries import MAX_STEPS, CallsiteOf, entries_of, nowhere, order
 from akf.traffic.intervals import COMMUNICATION, COMPUTING, LINES, WAITING, Swept, sweep, waiting
-from akf.traffic.kernels import WINDOW, Figures, Key, Tasks
-from akf.traffic.operands import Operand
+from akf.traffic.kernels import WINDOW, Tasks
 
-MAX_STEPS = 512
-MAX_ENTRIES = 4096
 APART_NS = 60 * 10**9
 WALLS = {"rank": pl.Int64, "step": pl.Int64, "step_ns": pl.Int64, "host_gap_ns": pl.Int64}
 """What an importer knows of a step: how long it took, and for how much of it the device stood still because of the
@@ -39,9 +35,6 @@ SPLIT = (*LINES[:3], "host_gap_ns", "idle_ns")
 """The lines that add up to a step."""
 LAUNCHES = "launches"
 """A further column, where the host's launches were looked for: of how many tasks the launch is known."""
-
-CallsiteOf = Callable[..., tuple[str | None, dict[str, int]]]
-"""Called with kernel, op_type, inputs, outputs and graph, as they stand in an entry."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +52,6 @@ class Facts:
     checks: Sequence[Mapping[str, Any]] = ()
     host: Sequence[Mapping[str, Any]] = ()
     clocks_mhz: Iterable[int] = ()
-
-
-def nowhere(
-    _kernel: str,
-    _op_type: str | None,
-    _inputs: list[dict[str, Any]],
-    _outputs: list[dict[str, Any]],
-    _graph: bool | None,
-) -> tuple[None, dict[str, int]]:
-    """The callsite of a kernel where no Workload is given."""
-    return None, {}
 
 
 def build(tasks: Tasks, walls: pl.DataFrame, facts: Facts, callsite_of: CallsiteOf = nowhere) -> dict[str, Any]:
@@ -92,7 +74,7 @@ def build(tasks: Tasks, walls: pl.DataFrame, facts: Facts, callsite_of: Callsite
     longest = max(tasks.figures(number).time_ns for number in range(len(tasks.keys)))
     if max(longest, steps["step_ns"].cast(pl.Int128).sum()) > MAX_SAFE_INTEGER:
         raise InvalidError.of("AKF-F125", "more than a hundred days were captured: some times are damaged")
-    entries, of_key = _entries(tasks, max(steps["run"]) + 1, callsite_of)
+    entries, of_key = entries_of(tasks, max(steps["run"]) + 1, callsite_of)
     swept = sweep(_laid_out(tasks, steps, of_key))
     breakdown, checks = _breakdown(steps, swept, facts.bounds)
     _expose(entries, steps, swept)
@@ -106,7 +88,7 @@ def build(tasks: Tasks, walls: pl.DataFrame, facts: Facts, callsite_of: Callsite
         "data_class": facts.data_class,
         "tool": dict(facts.tool),
         "sources": sorted(map(dict, facts.sources), key=lambda source: source["name"]),
-        "entries": sorted(entries.values(), key=_order),
+        "entries": sorted(entries.values(), key=order),
         "breakdown": breakdown,
         "checks": sorted([*map(dict, facts.checks), *checks], key=lambda check: (check["name"], check["rank"])),
         "host": sorted(map(dict, facts.host), key=lambda cost: (cost["rank"], cost["level"], cost["api"])),
@@ -167,87 +149,6 @@ def _windows(spans: pl.DataFrame) -> pl.DataFrame:
             hint = "take together the ranks of one recording; captures of one rank are told apart by its number"
             raise InvalidError.of("AKF-F133", message, hint=hint)
     return found.select("rank", "capture", "window")
-
-
-def _entries(tasks: Tasks, runs: int, callsite_of: CallsiteOf) -> tuple[dict[int, dict[str, Any]], pl.Series]:
-    """The entries by number, without exposed time; and the number of each key's entry."""
-    numbers: dict[Any, int] = {}
-    entries: dict[int, dict[str, Any]] = {}
-    of_key = [0] * len(tasks.keys)
-    limit = MAX_ENTRIES if runs <= MAX_STEPS // 2 else MAX_ENTRIES // 2
-    by_time = sorted(
-        ((tasks.figures(number), key, number) for number, key in enumerate(tasks.keys)),
-        key=lambda found: (-found[0].time_ns, _plain(found[1])),
-    )
-    kept = len(by_time) if len(by_time) <= limit else limit - len({_kind(key) for key in tasks.keys})
-    for place, (figures, key, number) in enumerate(by_time):
-        entry = numbers.setdefault(key if place < kept else _kind(key), len(numbers))
-        of_key[number] = entry
-        if place < kept:
-            entries[entry] = _entry(key, callsite_of) | figures._asdict()
-            counters = tasks.counters(number).items()
-            entries[entry]["counters"] = [{"name": name, "time_ns": spent} for name, spent in counters]
-            continue
-        rest = entries.setdefault(entry, _rest(key) | Figures(0, 0, 0)._asdict() | {"kernels": 0})
-        rest["kernels"] += 1
-        rest["calls"] += figures.calls
-        rest["time_ns"] += figures.time_ns
-        rest["longest_ns"] = max(rest["longest_ns"], figures.longest_ns)
-    for found in entries.values():
-        if "kernels" in found:
-            found["kernel"] = f"{found.pop('kernels')} further kernels"
-    return entries, pl.Series(of_key, dtype=pl.UInt32)
-
-
-def _entry(key: Key, callsite_of: CallsiteOf) -> dict[str, Any]:
-    inputs, outputs = [_seen(operand) for operand in key.inputs], [_seen(operand) for operand in key.outputs]
-    callsite, symbols = callsite_of(key.kernel, key.op_type, inputs, outputs, key.graph)
-    optional = {
-        "op_type": key.op_type,
-        "graph": None if key.graph is None else ("eager", "graph")[key.graph],
-        "blocks": key.blocks,
-        **_communicates(key),
-    }
-    return {
-        "rank": key.rank,
-        "callsite": callsite,
-        "kernel": key.kernel,
-        "symbols": symbols,
-        "inputs": inputs,
-        "outputs": outputs,
-        "core_type": key.core_type,
-        **{name: value for name, value in optional.items() if value is not None},
-    }
-
-
-def _rest(key: Key) -> dict[str, Any]:
-    return {
-        "rank": key.rank, "callsite": None, "symbols": {}, "inputs": [], "outputs": [], "core_type": key.core_type,
-        "counters": [], **_communicates(key),
-    }  # fmt: skip
-
-
-def _communicates(key: Key) -> dict[str, bool]:
-    return {"communicates": True} if key.kind == "communication" else {}
-
-
-def _kind(key: Key) -> tuple[int, str, str]:
-    """What kernels that are listed together have in common."""
-    return key.rank, key.core_type, key.kind
-
-
-def _seen(operand: Operand) -> dict[str, Any]:
-    shape = None if operand.shape is None else list(operand.shape)
-    found: dict[str, Any] = {"shape": shape, "dtype": operand.dtype}
-    return found if operand.layout is None else found | {"layout": operand.layout}
-
-
-def _plain(key: Key) -> str:
-    return repr(tuple(key))
-
-
-def _order(entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    return entry["rank"], -entry["time_ns"], entry["kernel"], repr(sorted(entry.items(), key=lambda item: item[0]))
 
 
 def _laid_out(tasks: Tasks, steps: pl.DataFrame, of_key: pl.Series) -> pl.DataFrame:

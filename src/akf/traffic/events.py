@@ -13,31 +13,21 @@ Invariants:
 
 from __future__ import annotations
 
-import codecs
-import gzip
-import hashlib
-import io
 import json
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from akf.contracts.files import open_regular, refusal
-from akf.contracts.limits import MAX_EVENT_CHARS, MAX_TRACE_BYTES
+from akf.contracts.files import open_regular
+from akf.contracts.limits import MAX_EVENT_CHARS
 from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import show
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from akf.traffic.unpacked import HashedFile, texts
 
 Event = dict[str, Any]
-PIECE = 1024 * 1024
 _NEXT = re.compile(r"[^ \t\r\n]")
 _ENDED = re.compile(r"[^,:{}\[\]\"]*")
-_PACKED = b"\x1f\x8b"
-_BOM = "\ufeff"
 _EVENTS = "traceEvents"
 
 
@@ -74,8 +64,8 @@ class Trace:
             InvalidError: The file is missing, no trace, or malformed; with the place.
             StorageError: It cannot be read.
         """
-        with _File(open_regular(self._path), self._progress) as file:
-            self._text = text = _Text(self.name, _pieces(file, self.name))
+        with HashedFile(open_regular(self._path), self._progress) as file:
+            self._text = text = _Text(self.name, texts(file, self.name))
             first = text.peek()
             if first == "[":
                 self.layout = "array"
@@ -260,66 +250,3 @@ def _constant(word: str) -> None:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=str, parse_constant=_constant)
-
-
-class _File(io.RawIOBase):
-    """A file that is hashed as it is read."""
-
-    def __init__(self, descriptor: int, progress: Callable[[int], object]) -> None:
-        self.hashed = hashlib.sha256()
-        self._file = io.FileIO(descriptor)
-        self._progress = progress
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        count = self._file.readinto(buffer) or 0
-        self.hashed.update(memoryview(buffer)[:count])
-        self._progress(count)
-        return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-def _pieces(file: _File, name: str) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    read = None
-    count, lines = 0, 0
-    while True:
-        try:
-            read = read or _reader(file)
-            data = read(PIECE)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            hint = "copy the file again, or export the profile again"
-            text = f"the packed file is damaged or cut off: {error}"
-            raise InvalidError.of("AKF-F151", text, file=name, line=lines + 1, hint=hint) from None
-        except OSError as error:
-            raise refusal(name, error) from error
-        try:
-            text = decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            line = lines + 1 + error.object[: error.start].count(b"\n")
-            raise InvalidError.of(
-                "AKF-F150", f"byte 0x{error.object[error.start]:02x} is not valid UTF-8", file=name, line=line
-            ) from None
-        if not count and text.startswith(_BOM):
-            raise InvalidError.of("AKF-F150", "the file starts with a byte order mark", file=name, line=1, column=1)
-        count += len(data)
-        if count > MAX_TRACE_BYTES:
-            message = f"the trace is larger than {MAX_TRACE_BYTES} bytes"
-            hint = "profile fewer steps: a few tens are enough"
-            raise InvalidError.of("AKF-F154", message, file=name, expected=MAX_TRACE_BYTES, hint=hint)
-        lines += text.count("\n")
-        if text:
-            yield text
-        if not data:
-            return
-
-
-def _reader(file: _File) -> Callable[[int], bytes]:
-    buffered = io.BufferedReader(file, PIECE)
-    packed = buffered.peek(len(_PACKED)).startswith(_PACKED)
-    return gzip.GzipFile(fileobj=buffered).read if packed else buffered.read

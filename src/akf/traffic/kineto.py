@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
@@ -32,6 +32,7 @@ from akf.contracts.text import show
 from akf.traffic.columns import Rows
 from akf.traffic.events import Event, Trace
 from akf.traffic.kernels import named
+from akf.traffic.kineto_fields import number_of, operands_of, rank_of, settings_of, whole_of
 from akf.traffic.selftime import segments
 from akf.traffic.spans import EventTrouble, span
 from akf.traffic.steps import STEPS, device_steps
@@ -52,21 +53,11 @@ ROLES: dict[str, tuple[Role, str]] = {
 }
 """What an event of a category is, and the kind of core that runs it; categories in lower case."""
 
-DTYPES = {
-    "double": "float64", "float": "float32", "c10::Half": "float16", "c10::BFloat16": "bfloat16",
-    "c10::Float8_e4m3fn": "float8_e4m3", "c10::Float8_e5m2": "float8_e5m2", "long int": "int64", "long": "int64",
-    "int": "int32", "short int": "int16", "short": "int16", "signed char": "int8", "unsigned char": "uint8",
-    "bool": "bool",
-}  # fmt: skip
-"""Element types as C++ spells them, in AKF's spelling; what else stands there is no tensor."""
-
 _COLLECTIVE = re.compile(r"nccl|cross_device_reduce|Memcpy PtoP", re.IGNORECASE)
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
 _FOREIGN = re.compile(r"hip[A-Z]|xpu|mtia|privateuse1", re.IGNORECASE)
 _ONE = "profile one process in one trace"
 _COLLECTIVE_OP = "record_param_comms"
-_MOST_OPERANDS = 64
-_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -98,12 +89,12 @@ def read(trace: Trace) -> Read:
             "AKF-F157", text, file=trace.name, line=1, hint="name the *_ascend_pt folder that it is in"
         )
     found.refuse()
-    rank = _rank(trace.head)
+    rank = rank_of(trace.head)
     if found.tasks_seen:
         tasks, steps = _on_device(found)
     else:
         tasks, steps = _on_cpu(found)
-    return Read("cuda" if found.tasks_seen else "host", rank, tasks, steps, _settings(trace.head, found.tasks_seen))
+    return Read("cuda" if found.tasks_seen else "host", rank, tasks, steps, settings_of(trace.head, found.tasks_seen))
 
 
 class _Found:
@@ -157,21 +148,21 @@ class _Found:
             raise ValueError(f"its args are {show(args)}, not an object")  # noqa: TRY004 - one problem with a place
         if role == "task":
             self.tasks_seen = True
-            self._devices.add(_whole(args, "device", event.get("pid")))
+            self._devices.add(whole_of(args, "device", event.get("pid")))
             self._task(name, core, start, duration, args)
         elif role == "launch":
             if _FOREIGN.match(name):
                 self._foreign(show(name))
-            self.launches.add(_number(args, "correlation"), start, "GraphLaunch" in name)
+            self.launches.add(number_of(args, "correlation"), start, "GraphLaunch" in name)
         elif (step := _STEP.fullmatch(name)) is not None:
             number = int(step[1])
             if number in self.spans:
                 self._trouble.add(self._trace.problem("AKF-F156", f"{name} stands twice", _ONE))
             self.spans[number] = (start, start + duration)
         elif role == "operator":
-            shapes, dtypes = _operands(args)
+            shapes, dtypes = operands_of(args)
             self._operators_seen = True
-            external = _number(args, "External id", "external id")
+            external = number_of(args, "External id", "external id")
             thread = f"{event.get('pid')}/{event.get('tid')}"
             self.operators.add(external, named(name), shapes, dtypes, thread, start, start + duration)
 
@@ -193,8 +184,8 @@ class _Found:
             start,
             duration,
             blocks if blocks is not None and blocks <= MAX_SAFE_INTEGER else None,
-            _number(args, "correlation"),
-            _number(args, "External id", "external id"),
+            number_of(args, "correlation"),
+            number_of(args, "External id", "external id"),
             None if collective is None else named(collective),
             str(elements) if type(elements) is int else None,
             named(dtype).lower() if isinstance(dtype, str) else None,
@@ -222,60 +213,6 @@ class _Found:
             hint = "profile with ProfilerActivity.CUDA on a GPU, or with ProfilerActivity.CPU without one"
             self._trouble.add(Problem("AKF-F155", text, self._trace.name, hint=hint))
         self._trouble.refuse()
-
-
-def _whole(args: Event, key: str, other: object) -> int:
-    """A number that must be there, in `args` or else as the event's own process or thread."""
-    value = args.get(key, other)
-    if type(value) is not int or not 0 <= value <= _LARGEST:
-        raise ValueError(f"its {key} is {show(value)}, not a number")
-    return value
-
-
-def _number(args: Event, *keys: str) -> int | None:
-    """A number that may be missing; 0 is what the profiler writes for none."""
-    value = next((args[key] for key in keys if key in args), None)
-    return value if type(value) is int and 0 < value <= _LARGEST else None
-
-
-def _operands(args: Event) -> tuple[str | None, str | None]:
-    """Shapes and element types as the Ascend profilers spell the lists: `64,256;256` and `float32;float32`."""
-    dims, kinds = args.get("Input Dims", args.get("Input dims")), args.get("Input type")
-    if not isinstance(dims, list):
-        return None, None
-    kinds = kinds if isinstance(kinds, list) and len(kinds) == len(dims) else [None] * len(dims)
-    shapes, dtypes = [], []
-    for size, kind in zip(dims, kinds, strict=True):
-        several = isinstance(size, list) and bool(size) and all(isinstance(part, list) for part in size)
-        for part in size if several else [size]:
-            if not isinstance(part, list) or not all(type(number) is int and number >= 0 for number in part):
-                return None, None
-            shapes.append(",".join(map(str, part)))
-            dtypes.append(DTYPES.get(kind, "") if isinstance(kind, str) else "")
-    return (";".join(shapes), ";".join(dtypes)) if len(shapes) <= _MOST_OPERANDS else (None, None)
-
-
-def _rank(head: dict[str, Any]) -> int | None:
-    told = head.get("distributedInfo")
-    rank = told.get("rank") if isinstance(told, dict) else None
-    return rank if type(rank) is int and 0 <= rank < 2**31 else None
-
-
-def _settings(head: dict[str, Any], on_device: bool) -> tuple[tuple[str, str], ...]:
-    """What of the head changes what is recorded or says where; nothing that names a person, a host or a path."""
-    keys = ["schemaVersion", "record_shapes", "with_stack", "profile_memory", "with_flops"]
-    if on_device:
-        keys += ["cuda_driver_version", "cuda_runtime_version", "cupti_version"]
-    kept = {key: str(head[key]) for key in keys if type(head.get(key)) is int}
-    told = head.get("deviceProperties")
-    names = (
-        {part["name"] for part in told if isinstance(part, dict) and isinstance(part.get("name"), str)}
-        if (on_device and isinstance(told, list))
-        else set()
-    )
-    if len(names) == 1:
-        kept["device"] = named(names.pop())
-    return tuple(sorted(kept.items()))
 
 
 def _on_device(found: _Found) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from akf.contracts.problems import Problem, UsageError
 from akf.contracts.text import counted
-from akf.traffic.capture import CallsiteOf
+from akf.traffic.entries import CallsiteOf
 from akf.traffic.kernels import named
 from akf.traffic.op_launch import Blocks, Launch, folders, read, table_of
 from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool

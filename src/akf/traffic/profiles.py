@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from akf.contracts.problems import AkfError, InvalidError, Problem, UsageError
-from akf.traffic.capture import CallsiteOf, nowhere
+from akf.traffic.entries import CallsiteOf, nowhere
 
 Shown = Callable[[int, int], object]
 """Told of bytes read, and of bytes to read."""

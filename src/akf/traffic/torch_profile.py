@@ -27,13 +27,13 @@ from akf.traffic.gaps import host_gaps
 from akf.traffic.kernels import COLUMNS, WINDOW, Tasks
 from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool, with_completeness
 from akf.traffic.steps import cut, window
+from akf.traffic.unpacked import PACKED
 from akf.traffic.watched import over
 
 TOOL = "torch.profiler"
 _SUFFIXES = (".json", ".json.gz")
 _SURE = (".pt.trace.json", ".pt.trace.json.gz")
 _HEAD = 1024 * 1024
-_PACKED = b"\x1f\x8b"
 
 
 def may_be_trace(file: Path) -> bool:
@@ -50,7 +50,7 @@ def is_trace(file: Path) -> bool:
     try:
         with file.open("rb") as raw:
             head = raw.read(_HEAD)
-        if head.startswith(_PACKED):
+        if head.startswith(PACKED):
             head = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(head, _HEAD)
     except (OSError, zlib.error):
         return file.name.endswith(".gz")  # no other file here is packed: it is to be refused, not overlooked

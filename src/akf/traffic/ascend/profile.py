@@ -32,11 +32,9 @@ from akf.traffic.events import Trace
 from akf.traffic.kernels import WINDOW, Tasks, named
 from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool, with_completeness
 from akf.traffic.reader import Progress
-from akf.traffic.steps import STEPS
 from akf.traffic.watched import over
 
 _LOOKED_AT = {"memory_record": columns.MEMORY_RECORD, "operator_memory": columns.OPERATOR_MEMORY}
-_SPANS = {"rank": pl.Int64, **STEPS}
 
 
 def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done, _all: None) -> dict[str, Any]:
@@ -92,7 +90,7 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
     for line in capture["breakdown"]:
         own = [profile for profile in profiles if line["rank"] in profile.ranks]
         checks += _line_checks(own, line, whole=not tasks.outside)
-    capture["checks"] = _summed(checks)
+    capture["checks"] = statistics.summed(checks)
     return with_completeness(capture, options)
 
 
@@ -122,17 +120,6 @@ def _bounds(profiles: list[_Profile]) -> str:
             hint="cut all of them by --step-kernel NAME, or take together only what was recorded alike",
         )
     return bounds.pop()
-
-
-def _summed(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The checks, those of one name and rank as one."""
-    summed: dict[tuple[str, int], dict[str, Any]] = {}
-    for one in checks:
-        held = summed.setdefault((one["name"], one["rank"]), {**one, "expected_ns": 0, "found_ns": 0, "holds": True})
-        held["expected_ns"] += one["expected_ns"]
-        held["found_ns"] += one["found_ns"]
-        held["holds"] &= one["holds"]
-    return [summed[key] for key in sorted(summed)]
 
 
 class _Profile:
@@ -234,7 +221,7 @@ class _Profile:
         if self._marker is not None:
             self._add_spans(tasks, kernels, self._marked(kernels, self._marker), "marker")
         elif "step_trace" in found:
-            spans = _iterations(pl.concat(found["step_trace"]), str(self._site.tables["step_trace"][0]))
+            spans = statistics.iterations(pl.concat(found["step_trace"]), str(self._site.tables["step_trace"][0]))
             self._add_spans(tasks, kernels, spans, "profiler")
         else:
             self._add_numbered(tasks, kernels)
@@ -282,12 +269,12 @@ class _Profile:
                 )
                 for rank in missing
             )
-        return spans.select(*_SPANS)
+        return spans.select(*statistics.SPANS)
 
     def _tables(self, rank: int, kernels: Kernels, found: dict[str, list[pl.DataFrame]]) -> None:
         own = {kind: pl.concat(frames) for kind, frames in found.items()}
         if self._site.tool == MSPROF:
-            own = {kind: _of_device(frame, rank) for kind, frame in own.items()}
+            own = {kind: statistics.of_device(frame, rank) for kind, frame in own.items()}
         if "step_trace_time" in own:
             self.steps = own["step_trace_time"]
             self.checks += statistics.step_checks(self.steps, rank)
@@ -298,13 +285,6 @@ class _Profile:
             self.checks += statistics.operator_checks(own["op_statistic"], by_type, self.steps, rank)
         if "api_statistic" in own and rank == min(self.ranks):
             self.host = statistics.host(own["api_statistic"], rank)
-
-
-def _of_device(table: pl.DataFrame, device: int) -> pl.DataFrame:
-    """The rows of one device; all of a table that knows none."""
-    if "device" not in table.columns or table["device"].null_count() == table.height:
-        return table
-    return table.filter(pl.col("device").fill_null(0) == device)
 
 
 _TABLES = {
@@ -333,19 +313,3 @@ def _numbered(steps: pl.DataFrame, paths: Sequence[Path]) -> None:
             )
             for line, step in lines.head(20).iter_rows()
         )
-
-
-def _iterations(trace: pl.DataFrame, file: str) -> pl.DataFrame:
-    """Spans of msprof's iterations: rank and `STEPS`."""
-    spans = trace.select(
-        pl.col("device").fill_null(0).alias("rank"),
-        "step",
-        "line",
-        start_ns=pl.col("end_ns") - pl.col("length_ns"),
-        end_ns="end_ns",
-    ).sort("rank", "start_ns")
-    lines = spans.filter(pl.col("start_ns") < pl.col("end_ns").shift(1).over("rank"))["line"]
-    if len(lines):
-        message = "the iteration begins before the one before it ends"
-        raise InvalidError(Problem("AKF-F134", message, file, line=line) for line in lines.head(20))
-    return spans.select(*_SPANS)

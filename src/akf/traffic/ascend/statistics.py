@@ -16,14 +16,18 @@ from typing import Any
 
 import polars as pl
 
+from akf.contracts.problems import InvalidError, Problem
 from akf.traffic.ascend.columns import HCCL
 from akf.traffic.ascend_trace import Seen
 from akf.traffic.kernels import WINDOW, named
 from akf.traffic.reader import Progress, Reader
+from akf.traffic.steps import STEPS
 from akf.traffic.tables import Table
 
 STEP_ROUNDING_NS = 1000
 MAX_HOST = 4096
+SPANS = {"rank": pl.Int64, **STEPS}
+"""Steps as times, of all ranks."""
 
 
 def table(path: Path, kind: Table, progress: Progress) -> tuple[pl.DataFrame, str]:
@@ -119,3 +123,37 @@ def host(interfaces: pl.DataFrame, rank: int) -> list[dict[str, Any]]:
 def _by_operator(rows: pl.DataFrame) -> dict[tuple[str | None, str | None], tuple[int, int]]:
     sums = rows.group_by("op_type", "core_type").agg(pl.col("calls", "time_ns").sum())
     return {(op_type, core): (calls, time) for op_type, core, calls, time in sums.iter_rows()}
+
+
+def summed(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The checks, those of one name and rank as one."""
+    summed: dict[tuple[str, int], dict[str, Any]] = {}
+    for one in checks:
+        held = summed.setdefault((one["name"], one["rank"]), {**one, "expected_ns": 0, "found_ns": 0, "holds": True})
+        held["expected_ns"] += one["expected_ns"]
+        held["found_ns"] += one["found_ns"]
+        held["holds"] &= one["holds"]
+    return [summed[key] for key in sorted(summed)]
+
+
+def of_device(table: pl.DataFrame, device: int) -> pl.DataFrame:
+    """The rows of one device; all of a table that knows none."""
+    if "device" not in table.columns or table["device"].null_count() == table.height:
+        return table
+    return table.filter(pl.col("device").fill_null(0) == device)
+
+
+def iterations(trace: pl.DataFrame, file: str) -> pl.DataFrame:
+    """Spans of msprof's iterations: rank and `STEPS`."""
+    spans = trace.select(
+        pl.col("device").fill_null(0).alias("rank"),
+        "step",
+        "line",
+        start_ns=pl.col("end_ns") - pl.col("length_ns"),
+        end_ns="end_ns",
+    ).sort("rank", "start_ns")
+    lines = spans.filter(pl.col("start_ns") < pl.col("end_ns").shift(1).over("rank"))["line"]
+    if len(lines):
+        message = "the iteration begins before the one before it ends"
+        raise InvalidError(Problem("AKF-F134", message, file, line=line) for line in lines.head(20))
+    return spans.select(*SPANS)
