@@ -470,6 +470,17 @@ def test_the_weakest_isolation_of_any_gate_counts() -> None:
     assert deciding(evidence(edit=harmless).decide()) == PROMOTABLE
 
 
+@pytest.mark.parametrize(("built", "said"), [("uid", "weaker than userns"), ("none", "isolation none of the Build")])
+def test_the_isolation_of_the_build_counts_too(built: str, said: str) -> None:
+    """A compiler that ran a stranger's source unshut could have written anything into the object."""
+    decision = evidence(edit={"build": lambda value: value.update(isolation=built)}).decide()
+    assert deciding(decision) == ("inventory", 6, "PROMOTION_FORBIDDEN")
+    assert said in decision["reasons"][0]["text"]
+    assert decision["isolation"] == "userns"
+    strong = {"build": lambda value: value.update(isolation="bwrap")}
+    assert deciding(evidence(edit=strong).decide()) == PROMOTABLE
+
+
 def test_every_ground_is_listed() -> None:
     decision = evidence(signed=False, abi="python", isolation="none", opportunity=False).decide()
     assert [reason["row"] for reason in decision["reasons"]] == [6] * 4

@@ -75,6 +75,16 @@ class TestBuilt:
         assert value["sandbox"]["network_namespace"] is True
         assert value["inputs_digest"].startswith("sha256:")
 
+    def test_what_the_objects_offer_is_read_from_them(self, measured_run: Path) -> None:
+        value = json.loads((measured_run / "attempts" / NAME / "build.json").read_bytes())
+        objects = {each["path"]: each for each in value["outputs"] if each["role"] in {"kernel_object", "launcher"}}
+        symbols = {path: (each["format"], each["symbols"]) for path, each in objects.items()}
+        assert symbols == {
+            "candidate/kernel.so": ("shared object", ["rms_norm"]),
+            "perturbed/kernel.so": ("shared object", ["rms_norm"]),
+            "launcher/launcher.so": ("shared object", ["akf_batch"]),
+        }
+
     def test_it_is_built_once(self, measured_run: Path, ready: Ready) -> None:
         error = refused(measured_run, ready.keys)
         assert error.exit_code == 5
@@ -111,6 +121,22 @@ class TestBroken:
         document = inside("build", open_run, NAME, "--keys", ready.keys).accepted().document
         assert document["outcome"] == "failed"
         assert document["reasons"]
+
+    def test_an_object_that_does_not_offer_the_kernel_is_no_success(
+        self, open_run: Path, ready: Ready, tmp_path: Path, compiler: None
+    ) -> None:
+        """C++ mangles the name; of 400 other symbols none hides that."""
+        del compiler
+        agent = submission(tmp_path / "agent")
+        others = "".join(f'extern "C" void aa{n}() {{}}\n' for n in range(400))
+        (agent / "src" / "kernel.cpp").write_text(f"{others}void rms_norm() {{}}\n")
+        submit(open_run, agent, ready.keys)
+        value = build(open_run, NAME, ready.keys)
+        assert value["outcome"] == "failed"
+        assert "exports no function 'rms_norm'" in value["reasons"][0]
+        assert not [
+            each for each in value["outputs"] if each["role"] == "kernel_object" and each["subject"] == "candidate"
+        ]
 
     def test_without_a_c_file_there_is_nothing_to_build(
         self, open_run: Path, ready: Ready, tmp_path: Path, compiler: None

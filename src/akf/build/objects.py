@@ -2,24 +2,24 @@
 
 Invariants:
 - An output's role and trust class are the route's declaration, never the file's name or the candidate's word.
-- A shared object that does not export the launch spec's symbol is no success.
+- An object that does not offer the launch spec's symbol, or whose headers lie, is no success.
+- What an object offers is read from its bytes by the inspector; no tool is asked.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from akf.build.engine import Bench, Made, make
+from akf.build.inspect import offers
 from akf.contracts.canonical import digest
-from akf.contracts.problems import BlockedError
+from akf.contracts.problems import InvalidError
 from akf.contracts.text import printable
-from akf.routes import host_cpp, outcomes
+from akf.routes import outcomes
 from akf.routes.outcomes import Outcome
 from akf.routes.route import Job
-from akf.routes.tools import ToolMissing
 from akf.store.untrusted import TreeFile
 
 REASON_LINES = 8
@@ -52,41 +52,44 @@ def build_subject(
         files: sources; other files stand beside them.
         folder: a new folder to work in.
         subject: whose object it is.
-        symbol: a function that a shared object must export; without it the build failed.
+        symbol: a function that a kernel's object must offer; without it the build failed.
 
     Raises:
-        BlockedError: a tool is missing that looks at the object.
+        BlockedError: what reads the object is not installed.
     """
     made = make(tools, job, files, folder)
-    if symbol is not None and made.built and not _exports(made, symbol):
-        message = f'error: the object exports no function {symbol!r}; declare it extern "C"'
-        outcome = Outcome(outcomes.REJECTED, message)
-        made = made._replace(outcome=outcome, log=f"{made.log}{message}\n", errors=(message,))
+    declared = tools.route.collect(sorted(made.files))
+    objects = [name for name in declared if declared[name].role == "kernel_object"] if made.built else []
+    facts, wrong = _look(made, objects, symbol)
+    if wrong is not None:
+        message = f"error: {wrong}"
+        made = made._replace(
+            outcome=Outcome(outcomes.REJECTED, message), log=f"{made.log}{message}\n", errors=(message,)
+        )
     log_path, log = f"logs/{subject}.txt", made.log.encode()
     kept = {log_path: log}
     outputs = [_output(log_path, subject, "log", "data", log)]
-    declared = tools.route.collect(sorted(made.files))
     for name, data in made.files.items() if made.built else ():
         role: str = declared[name].role
         path, trust = f"{subject}/{name}", declared[name].trust
         if subject == _LAUNCHER:
             role, path = _LAUNCHER, f"{subject}/{_LAUNCHER}{Path(name).suffix}"
         kept[path] = data
-        outputs.append(_output(path, subject, role, trust, data))
+        outputs.append(_output(path, subject, role, trust, data) | facts.get(name, {}))
     return Product(subject, made, tuple(outputs), kept)
 
 
-def _exports(made: Made, symbol: str) -> bool:
-    data = made.files.get(host_cpp.PRODUCT)
-    if data is None:
-        return True  # another kind of object: its own reader looks at it
-    with tempfile.NamedTemporaryFile(suffix=".so") as object_file:
-        object_file.write(data)
-        object_file.flush()
+def _look(made: Made, objects: Sequence[str], symbol: str | None) -> tuple[dict[str, dict[str, Any]], str | None]:
+    """What each object offers, and what is wrong with one of them."""
+    facts: dict[str, dict[str, Any]] = {}
+    for name in objects:
         try:
-            return host_cpp.exports(Path(object_file.name), symbol)
-        except ToolMissing as error:
-            raise BlockedError([error.problem()]) from error
+            facts[name], there = offers(made.files[name], name, symbol)
+        except InvalidError as error:
+            return facts, f"the object cannot be read: {error.problems[0].message}"
+        if not there:
+            return facts, f'the object exports no function {symbol!r}; declare it extern "C"'
+    return facts, None
 
 
 def failed_reasons(products: Sequence[Product]) -> list[str]:

@@ -148,10 +148,18 @@ def _forbidden(evidence: Evidence) -> Iterator[Reason]:
         grounds.append("the Campaign does not promote candidates of the python ABI")
     if evidence.task["opportunity"] is None:
         grounds.append("no triage stands behind the Task")
-    if isolation == "none" or (isolation is not None and STRENGTH.index(isolation) < STRENGTH.index(minimum)):
+    if isolation is not None and _too_weak(isolation, minimum):
         grounds.append(f"the isolation {isolation} is weaker than {minimum}")
+    built = evidence.build["isolation"] if evidence.build is not None else None
+    if built is not None and _too_weak(built, minimum):
+        grounds.append(f"the isolation {built} of the Build is weaker than {minimum}")
     for ground in grounds:
         yield Reason(6, "PROMOTION_FORBIDDEN", f"Promotion is forbidden: {ground}.")
+
+
+def _too_weak(isolation: str, minimum: str) -> bool:
+    """Whether it is less than what was demanded; none at all never leads to promotion."""
+    return isolation == "none" or STRENGTH.index(isolation) < STRENGTH.index(minimum)
 
 
 def pairs_to_decide(evidence: Evidence, check: Judged) -> int | None:

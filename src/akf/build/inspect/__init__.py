@@ -21,7 +21,7 @@ from akf.contracts.digests import digest
 from akf.contracts.problems import AkfError, BlockedError
 from akf.contracts.text import printable
 
-__all__ = ["MAX_OBJECT_BYTES", "Inspection", "describe", "describe_bytes", "inspect"]
+__all__ = ["MAX_OBJECT_BYTES", "Inspection", "describe", "describe_bytes", "inspect", "offers"]
 
 _ELF = b"\x7fELF"
 _ARCHIVES = (b"!<arch>\n", b"!<thin>\n")
@@ -56,6 +56,27 @@ def describe_bytes(data: bytes, name: str) -> dict[str, Any]:
         name: its name, which decides the format of text only.
     """
     return _document(data, name)[0]
+
+
+def offers(data: bytes, name: str, symbol: str | None = None) -> tuple[dict[str, Any], bool]:
+    """Kernels and symbols of an object, and whether it offers this symbol; nothing is said of what is no object.
+
+    Args:
+        data: all bytes of the file.
+        name: its name.
+        symbol: a kernel or a function that is asked for.
+
+    Raises:
+        InvalidError: its headers lie.
+        BlockedError: pyelftools is not installed.
+    """
+    if not data.startswith(_ELF):
+        return {}, symbol is None
+    _need_elftools(name)
+    from akf.build.inspect.elf import Image  # noqa: PLC0415 - needs pyelftools
+    from akf.build.inspect.offered import offered  # noqa: PLC0415 - as above
+
+    return offered(Image(data, name), symbol)
 
 
 def inspect(path: str | os.PathLike[str]) -> Inspection:

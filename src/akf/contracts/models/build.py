@@ -136,6 +136,12 @@ class Command(Value):
     log_digest: Digest = about("SHA-256 of the kept compiler output.", "sha256:" + "0" * 64)
 
 
+class BuiltKernel(Value):
+    name: Name = about("Kernel of a device object.", "rms_norm")
+    bytes: Count = about("Size of its code, in bytes.", 2048)
+    digest: Digest | None = maybe("SHA-256 of its code as it lies in the file.", "sha256:" + "0" * 64)
+
+
 class Output(Value):
     path: RelPath = about("File, relative to the attempt's build folder.", "candidate/kernel.so")
     subject: Literal["candidate", "perturbed", "baseline", "launcher"] = about("Whose object it is.", "candidate")
@@ -143,6 +149,11 @@ class Output(Value):
     trust: TrustClass = about("Whether it is device code, code that runs inside the engine, or data.", "host_code")
     digest: Digest = about("SHA-256 of its bytes.", "sha256:" + "0" * 64)
     bytes: Count = about("Its size, in bytes.", 16000)
+    format: Name | None = maybe("What an object is, as the inspector reads it.", "shared object")
+    kernel_count: Count | None = maybe("Number of kernels of a device object.", 1)
+    kernels: tuple[BuiltKernel, ...] = several("Its first kernels, by name.", [sample(BuiltKernel)])
+    symbol_count: Count | None = maybe("Number of symbols that a host object offers.", 1)
+    symbols: tuple[Name, ...] = several("The first of them, in order.", ["rms_norm"])
 
 
 class Reproduction(Value):

@@ -10,7 +10,6 @@ Invariants:
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,6 @@ from akf.routes.host_cpp.compiler import (
     COMPILER,
     compiler_identity,
     compiler_path,
-    nm,
     record,
     soc_name,
     toolkit,
@@ -50,7 +48,6 @@ __all__ = [
     "compile_shared",
     "compiler_identity",
     "compiler_path",
-    "exports",
     "launcher_source",
     "record",
     "soc_name",
@@ -214,20 +211,3 @@ def compile_shared(
             outputs[out.name] = digest(made[PRODUCT])
     text = ended.text[:MAX_STDERR]
     return CompileResult(ended.status, tuple(command), variables, text, outputs, ended.timed_out, ended.isolation)
-
-
-def exports(path: Path, symbol: str) -> bool:
-    """Whether a shared object exports a symbol under exactly this name.
-
-    Raises:
-        ToolMissing: There is no `nm`; it comes with the compiler.
-    """
-    result = subprocess.run(
-        [str(nm(compiler_path())), "--dynamic", "--defined-only", "--format=posix", str(path)],
-        capture_output=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        timeout=30,
-    )
-    return any(line.split(" ", 1)[0] == symbol for line in result.stdout.splitlines())

@@ -16,7 +16,7 @@ from typing import Any
 
 from akf.contracts.canonical import digest_file
 from akf.routes.declaration import declaration
-from akf.routes.tools import Place, ToolMissing, ask, find, missing, search_path
+from akf.routes.tools import Place, ask, find, missing
 
 ROUTE = "host_cpp"
 COMPILER = "g++"
@@ -95,15 +95,3 @@ def record(identity: dict[str, Any]) -> dict[str, Any]:
     files += [{"name": name, "digest": each["digest"]} for name, each in sorted(identity["programs"].items()) if each]
     text = "\n".join(identity["version"])
     return {"name": identity["name"], "version_text": text, "target": identity["target"], "files": files}
-
-
-def nm(driver: Path) -> Path:
-    """The symbol lister that comes with the compiler.
-
-    Raises:
-        ToolMissing: There is none.
-    """
-    tool = shutil.which("nm", path=search_path(driver))
-    if tool is None:
-        raise ToolMissing("nm", "install binutils (Debian, Ubuntu: apt-get install binutils)")
-    return Path(tool)
