@@ -42,7 +42,7 @@ DIMENSIONLESS = {
     "tries_before", "bytes", "max_batch_requests",
     "failures", "follow_ups", "instants", "longest_turns", "outside", "partial_prompts", "prompt_blocks", "requests",
     "reused_blocks", "sessions", "windows",
-    "completed", "failed", "incomplete", "needed_samples", "samples", "sent",
+    "completed", "failed", "incomplete", "kernel_count", "needed_samples", "samples", "sent", "symbol_count",
     # numbers of one thing among its like
     "die", "landlock", "npu", "position", "rank", "row", "rules_version", "schema_version", "try_number", "returncode",
     "seeds",
