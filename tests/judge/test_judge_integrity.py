@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.support.evidence import Changes, Made, RunMaker, Value, deciding, evidence
 
-from akf.contracts.canonical import digest
+from akf.contracts.canonical import canonical_bytes, digest
 from akf.contracts.gates import GATES
 from akf.contracts.problems import IntegrityError
 from akf.store.run import checked, facts_of
@@ -576,6 +576,17 @@ def test_no_files_at_all_are_refused() -> None:
 def test_a_diagnostic_build_is_no_build_of_a_run(made: Made) -> None:
     rewrite(made, f"{BASE}/build.json", lambda value: value.update(diagnostic=True))
     assert "belongs to no run" in refused(made, "AKF-I401")
+
+
+@pytest.mark.parametrize("dressed", [False, True], ids=["as it is", "dressed up as a gate"])
+def test_what_was_executed_without_a_device_is_no_gate_whoever_signs_it(made: Made, dressed: bool) -> None:
+    """The answer of `akf.evaluate.emulate`, signed with the evaluator's key and written into the ledger."""
+    answer = {"diagnostic": True, "route": "triton_ascend", "stage": "linalg", "outcome": "pass", "reasons": []}
+    data = canonical_bytes({**(made.value(GATE) if dressed else {}), **answer})
+    made.files[GATE] = data
+    made.files[signature_path(GATE)] = dsse.sign(GATE, data, made.signers["evaluator"], kind="Gate")
+    made.rechain([line | ({"digest": digest(data)} if line["path"] == GATE else {}) for line in made.lines()])
+    refused(made)
 
 
 @pytest.mark.parametrize("stage", ["source", "frontend_ir", "linalg", "hivm_ir", "lowered_mlir", "cpu_sim_so"])

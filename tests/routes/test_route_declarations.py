@@ -80,9 +80,10 @@ class TestDeclaration:
         loaded = data.platform == "host" or object_of.file.endswith(".so")
         assert object_of.trust == ("host_code" if loaded else "device_code")
 
-    def test_every_tool_is_needed_by_a_stage_or_is_another_compiler_of_one(self, name: str) -> None:
+    def test_every_tool_is_needed_by_a_stage_or_the_emulation_or_is_another_compiler(self, name: str) -> None:
         data = declaration(name)
         needed = {need for stage in data.stages for need in stage.needs}
+        needed |= set(data.emulation.needs if data.emulation is not None else ())
         assert {tool.name for tool in data.tools} - needed <= {"clang++"}
 
     def test_soc_names_are_akfs_and_families_are_whole(self, name: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from tests.support.cli import Answer, inside
 
 from akf.contracts.shipped import shipped
+from akf.evaluate.emulate import emulate
 from akf.routes.launch_spec import parse_spec
 from akf.routes.route import Job, SourceRefused, Step, route
 from akf.routes.sandbox import Ended, can_fix_layout
@@ -49,6 +51,7 @@ class TestPlan:
 
     def test_what_the_front_end_is_asked_says_every_specialisation(self) -> None:
         request = json.loads(TRITON.plan(job()).files["request.json"])
+        assert request["arguments"] == ["x", "out", "n"]
         assert request["types"] == {"x": "*fp32", "out": "*fp32", "n": "i32"}
         assert request["constexprs"] == {"BLOCK": "1024"}
         assert (request["source"], request["kernel"], request["target"]) == ("src/kernel.py", "softmax", "Ascend910B4")
@@ -153,6 +156,33 @@ class TestRealCompilers:
         assert value["toolchains"][0]["id"] == "triton-ascend"
         assert value["toolkit"]["name"] == "bishengir"
         assert str(tmp_path) not in json.dumps(value)
+
+    @pytest.mark.parametrize("name", BLOCK)
+    def test_the_shipped_kernel_computes_what_its_task_asks_for_and_the_wrong_one_does_not(
+        self, name: str, tmp_path: Path
+    ) -> None:
+        """Both sources go through the real compiler; their Linalg IR is executed here for every row and case."""
+        if not shutil.which("mlir-opt-19"):
+            pytest.skip(TRITON.data.program("mlir-opt").get)
+        pytest.importorskip("numpy", reason="needs numpy")
+        task = shipped("examples") / "tasks" / "ascend" / name
+        for source, out in ((KERNELS / name, "right"), (task / "perturbed" / "triton_ascend", "wrong")):
+            answer = build(source, "ascend910b4", tmp_path / out, *BLOCK[name]).document
+            assert (answer["outcome"], answer["stage"]) == ("built", "hivm_ir")
+        right, wrong = emulate(tmp_path / "right", task), emulate(tmp_path / "wrong", task)
+        assert (right["outcome"], right["stage"], right["diagnostic"]) == ("pass", "linalg", True)
+        value = json.loads((task / "task.json").read_bytes())
+        assert [case["case"] for case in right["cases"]] == [each["id"] for each in (*value["rows"], *value["cases"])]
+        assert wrong["reasons"] == ["WRONG_RESULT"]
+        found = {case["case"] for case in wrong["cases"] if case["outcome"] == "fail"}
+        assert found >= {each["id"] for each in value["rows"]}, "the hit proof binds it for the timed rows"
+
+    def test_parameters_in_another_order_than_the_launch_specs_are_refused(self, tmp_path: Path) -> None:
+        source = edited("softmax", tmp_path / "src", "softmax(x, out, n, ", "softmax(out, x, n, ")
+        answer = build(source, "ascend910b4", tmp_path / "out", "BLOCK=1024").document
+        assert (answer["outcome"], answer["stopped"]["code"]) == ("failed", "SOURCE_REJECTED")
+        assert "out, x, n" in answer["reasons"][0]
+        assert "x, out, n" in answer["reasons"][0]
 
     def test_an_overflow_is_the_sources_and_its_notes_are_kept(self, tmp_path: Path) -> None:
         answer = build(KERNELS / "softmax", "ascend910b4", tmp_path / "out", "BLOCK=65536").document

@@ -2,7 +2,8 @@
 
 Invariants:
 - Every answer says `diagnostic: true`; nothing of it is signed or lies in a run.
-- The Build's own object is executed, found by its digest; nothing is compiled again.
+- What the Build carries is executed, found by its digest: its object, or its IR after the route's tools for this
+  machine.
 - Each case runs in the sandbox, in a process of its own, which an illegal tile may end.
 - Inputs come from a fixed seed, so that candidates are ranked by the same ones. They are not hidden, which alone keeps
   every gate from standing on this.
@@ -11,42 +12,30 @@ Invariants:
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from akf.contracts.canonical import digest
 from akf.contracts.documents import load
 from akf.contracts.files import read_input
 from akf.contracts.problems import IntegrityError, InvalidError, PreconditionError
 from akf.contracts.text import printable
+from akf.evaluate.emulate_launch import GUARD, Kernel, launch
+from akf.evaluate.emulate_object import executable
 from akf.evaluate.program import require_numpy
 from akf.evaluate.request import DISTRIBUTIONS
-from akf.routes.expressions import evaluate
+from akf.routes.declaration import Emulation
 from akf.routes.launch_check import abi_of
-from akf.routes.launch_spec import LaunchSpec, LaunchSpecError, check_against, parse_spec, resolve_call
-from akf.routes.route import Emulation, route
-from akf.routes.sandbox import Ended, Limits, Sandbox, layout, outputs
+from akf.routes.launch_spec import LaunchSpecError, check_against, parse_spec
+from akf.routes.route import Route, route, routes
 from akf.routes.sandbox.limits import SIGNALLED
 
 if TYPE_CHECKING:
     from akf.harness.request import Case
 
 SEED = b"akf-emulation-1"
-LIMITS = Limits(wall_s=120.0, memory_bytes=4 * 1024**3)
-GUARD = 4096
-PROGRAM = "program.py"
 _STOPPED = {"time": "CHILD_TIMEOUT", "memory": "CHILD_OOM", "disk": "CHILD_KILLED", "processes": "CHILD_KILLED"}
-
-
-class _Kernel(NamedTuple):
-    """What is executed."""
-
-    emulation: Emulation
-    data: bytes
-    spec: LaunchSpec
 
 
 def emulate(build: Path, task: Path) -> dict[str, Any]:
@@ -57,18 +46,25 @@ def emulate(build: Path, task: Path) -> dict[str, Any]:
         task: the Task's folder.
 
     Returns:
-        `{diagnostic: true, route, stage, task, object, isolation, outcome: pass|fail, reasons, cases}`.
+        `{diagnostic: true, route, stage, task, object, compiled, isolation, outcome: pass|fail, reasons, cases}`.
 
     Raises:
         PreconditionError: nothing of the Build can be executed here.
         InvalidError: its launch spec disagrees with the Task's ABI.
         IntegrityError: the object is not the one that the Build names.
-        BlockedError: this interpreter lacks numpy.
+        BlockedError: this interpreter lacks numpy, or this machine a tool that makes an object of the Build's IR.
     """
     require_numpy()
     value = load(build / "build.json", "Build").value
     asked = load(task / "task.json", "Task").value
-    kernel = _kernel(build, value, asked)
+    chosen = route(value["route"])
+    emulation, data = _carried(build, value, chosen)
+    spec = parse_spec(value["launch"])
+    try:
+        check_against(spec, abi_of(asked))
+    except LaunchSpecError as error:
+        raise InvalidError.of("AKF-M043", f"launch spec: {error}", file=str(build), pointer=error.pointer) from error
+    kernel = Kernel(executable(chosen, data, build), emulation.convention, spec)
     text = read_input(task / asked["reference"]["path"]).decode()
     cases = [*({**row, "inputs": "normal"} for row in asked["rows"]), *asked.get("cases", ())]
     answers = [_answer(kernel, asked, case, text) for case in cases]
@@ -76,9 +72,10 @@ def emulate(build: Path, task: Path) -> dict[str, Any]:
     return {
         "diagnostic": True,
         "route": value["route"],
-        "stage": kernel.emulation.stage,
+        "stage": emulation.stage,
         "task": asked["id"],
-        "object": digest(kernel.data),
+        "object": digest(data),
+        "compiled": kernel.object.compiled,
         "isolation": answers[0].pop("isolation"),
         "outcome": "fail" if reasons else "pass",
         "reasons": reasons,
@@ -86,27 +83,24 @@ def emulate(build: Path, task: Path) -> dict[str, Any]:
     }
 
 
-def _kernel(build: Path, value: dict[str, Any], task: dict[str, Any]) -> _Kernel:
-    emulation = route(value["route"]).emulation
-    path = f"candidate/{emulation.file}" if emulation is not None else None
+def _carried(build: Path, value: dict[str, Any], chosen: Route) -> tuple[Emulation, bytes]:
+    """The Build's file that is executed, or made executable."""
+    emulation = chosen.data.emulation
+    path = f"candidate/{chosen.data.stage_file(emulation.stage)}" if emulation is not None else None
     output = next((each for each in value["outputs"] if each["path"] == path), None)
     if emulation is None or output is None or "launch" not in value:
         message = f"a Build of route {value['route']} at the stage {value['stage']} cannot be executed without a device"
-        hint = "pto_isa_direct can, from the stage cpu_sim_so, where a launch.json stands beside the source"
+        able = [f"{each.name} from the stage {each.data.emulation.stage}" for each in routes() if each.data.emulation]
+        hint = f"these can, where a launch.json stands beside the source: {', '.join(able)}"
         raise PreconditionError.of("AKF-P500", message, file=str(build), found=value["stage"], hint=hint)
     data = read_input(build / "build" / output["path"])
     if digest(data) != output["digest"]:
         message = f"{output['path']} is not the object that the Build names"
         raise IntegrityError.of("AKF-I211", message, file=str(build), expected=output["digest"], found=digest(data))
-    spec = parse_spec(value["launch"])
-    try:
-        check_against(spec, abi_of(task))
-    except LaunchSpecError as error:
-        raise InvalidError.of("AKF-M043", f"launch spec: {error}", file=str(build), pointer=error.pointer) from error
-    return _Kernel(emulation, data, spec)
+    return emulation, data
 
 
-def _answer(kernel: _Kernel, task: dict[str, Any], case: dict[str, Any], reference: str) -> dict[str, Any]:
+def _answer(kernel: Kernel, task: dict[str, Any], case: dict[str, Any], reference: str) -> dict[str, Any]:
     """One case: its inputs, the run, the comparison."""
     import numpy as np  # noqa: PLC0415
 
@@ -117,10 +111,9 @@ def _answer(kernel: _Kernel, task: dict[str, Any], case: dict[str, Any], referen
     label = f"{task['id']}:{case['id']}"
     inputs = {each.name: draw(each, stream(SEED, f"{label}:{each.name}"), 1)[0] for each in drawn.inputs}
     sizes = {each.name: each.nbytes for each in drawn.operands}
+    given = {name: array.tobytes() for name, array in inputs.items()}
     with tempfile.TemporaryDirectory(prefix="akf-emulate-") as scratch:
-        ended, left = _run(
-            kernel, case, {name: array.tobytes() for name, array in inputs.items()}, sizes, Path(scratch, "work")
-        )
+        ended, left = launch(kernel, case, drawn.operands, given, Path(scratch, "work"))
     answer: dict[str, Any] = {"case": case["id"], "outcome": "fail", "isolation": ended.isolation}
     if any(len(left.get(name, b"")) != size + 2 * GUARD for name, size in sizes.items()):
         signalled = ended.status < 0 or ended.status > SIGNALLED
@@ -136,7 +129,7 @@ def _answer(kernel: _Kernel, task: dict[str, Any], case: dict[str, Any], referen
     read_only = [each.name for each in drawn.operands if each.access == "in"]
     found = {
         "OUT_OF_BOUNDS_WRITE": any(data[:GUARD] + data[-GUARD:] != edge + edge for data in left.values()),
-        "INPUT_MUTATED": any(inside[name] != inputs[name].tobytes() for name in read_only),
+        "INPUT_MUTATED": any(inside[name] != given[name] for name in read_only),
         "NON_FINITE": any(each.non_finite for each in errors),
         "WRONG_RESULT": any(each.violations for each in errors),
     }
@@ -147,23 +140,6 @@ def _answer(kernel: _Kernel, task: dict[str, Any], case: dict[str, Any], referen
         "max_abs": max(each.max_abs for each in errors),
         "bound_share": max(each.bound_share for each in errors),
     }
-
-
-def _run(
-    kernel: _Kernel, case: dict[str, Any], inputs: dict[str, bytes], sizes: dict[str, int], work: Path
-) -> tuple[Ended, dict[str, bytes]]:
-    """Run the object in the sandbox; the tensors that it left, with their guards."""
-    layout(work)
-    (work / "src" / kernel.emulation.file).write_bytes(kernel.data)
-    (work / "in" / PROGRAM).write_bytes(kernel.emulation.program.read_bytes())
-    (work / "in" / "call.json").write_text(json.dumps(_call(kernel, case, sizes)), encoding="utf-8")
-    for name, data in inputs.items():
-        (work / "in" / name).write_bytes(data)
-    python = Path(sys.executable).resolve()
-    command = [str(python), "-I", "-S", "-B", f"in/{PROGRAM}"]
-    variables = {"HOME": "{work}/home", "TMPDIR": "{work}/tmp", "LANG": "C"}
-    ended = Sandbox(work, {}, [python.parent.parent]).run(command, variables, LIMITS)
-    return ended, outputs.collect(work / "out", sizes).files
 
 
 def _case(task: dict[str, Any], case: dict[str, Any]) -> Case:
@@ -180,19 +156,3 @@ def _case(task: dict[str, Any], case: dict[str, Any]) -> Case:
         for each in task["abi"]["operands"]
     )
     return Case(case["id"], SEED, case["attributes"], operands, {})
-
-
-def _call(kernel: _Kernel, case: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
-    """The call as the emulating program takes it."""
-    blocks = 1
-    for each in kernel.spec.grid:
-        blocks *= evaluate(each, case["symbols"])
-    arguments = [
-        {"kind": "tensor", "name": each["operand"], "bytes": sizes[each["operand"]]}
-        if each["kind"] == "tensor"
-        else each
-        for each in resolve_call(kernel.spec, case["symbols"], case["attributes"])
-    ]
-    object_file = f"src/{kernel.emulation.file}"
-    symbol = kernel.spec.symbol
-    return {"object": object_file, "symbol": symbol, "blocks": blocks, "guard": GUARD, "arguments": arguments}

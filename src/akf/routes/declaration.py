@@ -67,6 +67,17 @@ class RouteOutput(Value):
     trust: TrustClass
 
 
+class Emulation(Value):
+    """How what a route makes is executed without a device: for ranking, never for a gate."""
+
+    stage: Stage
+    """Stage that must be reached; its file is executed, or what `Route.emulated` makes of it."""
+    convention: Literal["simulator", "memref"]
+    """How the object is called; `emulator.py` says what each means."""
+    needs: tuple[Name, ...] = ()
+    """Tools that make an object of the stage's file, beyond those of the stages."""
+
+
 class SocSpace(Value):
     """How AKF's SoC names map to what the tools take."""
 
@@ -148,6 +159,7 @@ class Declaration(Value):
     tools: tuple[Program, ...] = Field(min_length=1)
     stages: tuple[StageFile, ...] = Field(min_length=1)
     outputs: tuple[RouteOutput, ...] = Field(min_length=1)
+    emulation: Emulation | None = None
     claims: Claims
     without_cann: Text
     """What is real on a machine without CANN, in a sentence."""
@@ -163,6 +175,10 @@ class Declaration(Value):
     def needed(self, stage: StageFile, family: str | None) -> tuple[Program, ...]:
         """The tools that one stage needs for a SoC family."""
         return tuple(tool for tool in self.programs(family) if tool.name in stage.needs)
+
+    def stage_file(self, name: str) -> str:
+        """The file that shows a stage."""
+        return next(stage.file for stage in self.stages if stage.name == name)
 
     def output(self, name: str) -> RouteOutput | None:
         """What is declared of an output file."""
@@ -186,6 +202,7 @@ def declaration(name: str) -> Declaration:
         ) from error
     known = {tool.name for tool in found.tools}
     named = {found.toolkit.tool, *(need for stage in found.stages for need in stage.needs)}
+    named |= set(found.emulation.needs) if found.emulation is not None else set()
     if named - known:
         message = f"the declaration of route {name} names tools that it does not declare: {sorted(named - known)}"
         raise DefectError.of("AKF-X401", message, file=FILE)

@@ -16,7 +16,6 @@ import importlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from akf.contracts.problems import UsageError
@@ -67,17 +66,6 @@ class Plan(NamedTuple):
     """By the tool's name; they lie in `in/bin/`, and the Build names them among its tools."""
 
 
-class Emulation(NamedTuple):
-    """How what a route makes is executed without a device: for ranking, never for a gate."""
-
-    stage: str
-    """Stage that must be reached."""
-    file: str
-    """Its file that is executed."""
-    program: Path
-    """Program that executes it inside the sandbox (`simulate.py` of `pto_isa_direct` says what it is given)."""
-
-
 class Job(NamedTuple):
     """What is to be built."""
 
@@ -104,8 +92,6 @@ class Route:
 
     builds = True
     """Whether this version runs the route's tools."""
-    emulation: Emulation | None = None
-    """How a Build of it is executed without a device, where it can be."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -166,6 +152,15 @@ class Route:
             SourceRefused: the route does not take a source or an option value.
         """
         raise NotImplementedError
+
+    def emulated(self, data: bytes) -> Plan:
+        """The commands that make an object for this machine of what is emulated; none where it is one already.
+
+        Args:
+            data: the file of the stage that the declaration's `emulation` names; the commands see what the plan brings.
+        """
+        del data
+        return Plan(())
 
     def collect(self, files: Sequence[str]) -> dict[str, RouteOutput]:
         """Which files of `out/` a build keeps, with their role and trust class."""

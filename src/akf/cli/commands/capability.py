@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from akf.cli.result import Result
+from akf.routes.declaration import Declaration
 from akf.routes.route import Route, route, routes
 
 
@@ -37,11 +38,12 @@ def explain(name: str, soc: str | None) -> Result:
                 "families": list(tool.families),
                 "package": tool.package,
                 "version": list(tool.version),
-                "needed_for": next((stage.name for stage in data.stages if tool.name in stage.needs), None),
+                "needed_for": _needed_for(data, tool.name),
                 "get": tool.get,
             }
             for tool in data.tools
         ],
+        "emulated": None if data.emulation is None else data.emulation.model_dump(mode="json"),
         "stage_files": [{"stage": stage.name, "file": stage.file} for stage in data.stages],
         "options": [{"name": each.name, "about": each.about, "values": list(each.values)} for each in data.options],
         "outputs": [{"file": each.file, "role": each.role, "trust": each.trust} for each in data.outputs],
@@ -53,6 +55,12 @@ def explain(name: str, soc: str | None) -> Result:
         "may_claim": data.claims.model_dump(mode="json"),
     }
     return Result(document)
+
+
+def _needed_for(data: Declaration, tool: str) -> str | None:
+    """The stage that needs a tool first, or `emulation`."""
+    stage = next((stage.name for stage in data.stages if tool in stage.needs), None)
+    return stage or ("emulation" if data.emulation is not None and tool in data.emulation.needs else None)
 
 
 def _line(found: Route) -> dict[str, Any]:

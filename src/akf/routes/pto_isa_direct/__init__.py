@@ -4,14 +4,14 @@ Invariants:
 - The simulator's object and the device's are compiled from the same sources; only the macros differ.
 - The simulator has on-chip memory of the SoC's size. What it shows of a kernel is `diagnostic`: it knows neither pipes
   nor their order, nor the machine's arithmetic.
-- An illegal tile ends the simulating process, so it is run in one of its own (`simulate.py`).
+- An illegal tile ends the simulating process, so it is run in one of its own (`emulator.py`).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from akf.routes.route import Emulation, Job, Plan, Route, Step, plain_sources
+from akf.routes.route import Job, Plan, Route, Step, plain_sources
 from akf.routes.sandbox import Limits
 
 NAME = "pto_isa_direct"
@@ -25,8 +25,6 @@ _COMPILE = Limits(wall_s=300.0)
 
 class PtoIsaDirect(Route):
     """PTO instructions without a compiler of their own."""
-
-    emulation = Emulation("cpu_sim_so", OBJECT, HERE / "simulate.py")
 
     def plan(self, job: Job) -> Plan:
         """The simulator's object, then the device's."""

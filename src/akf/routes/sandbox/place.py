@@ -84,6 +84,11 @@ class Sandbox:
         self.isolation, self.tried = _chosen(least, allowed)
 
     @property
+    def folder(self) -> Path:
+        """The build's folder."""
+        return self._roots[WORK]
+
+    @property
     def record(self) -> dict[str, Any]:
         """How commands are shut in, as a Build says it."""
         value: dict[str, Any] = {

@@ -17,6 +17,7 @@ from akf.routes import outcomes
 from akf.routes.outcomes import Outcome
 from akf.routes.route import Job, Plan, Route, SourceRefused, Step, error_lines, one_source
 from akf.routes.sandbox import Ended, Limits
+from akf.routes.triton_ascend.linalg import to_object
 
 NAME = "triton_ascend"
 FRONTEND = Path(__file__).with_name("frontend.py")
@@ -88,6 +89,10 @@ class TritonAscend(Route):
         """The error lines but for those about `hivmc`, which is asked for its version before anything else."""
         return error_lines("\n".join(line for line in text.splitlines() if "hivmc" not in line))
 
+    def emulated(self, data: bytes) -> Plan:
+        """Linalg through MLIR to a shared object."""
+        return to_object(data)
+
     def _request(self, job: Job, *, newer: bool) -> dict[str, object]:
         if job.launch is None:
             raise SourceRefused("a launch.json beside the source says what the kernel's arguments are")
@@ -109,6 +114,7 @@ class TritonAscend(Route):
         return {
             "source": source,
             "kernel": kernel,
+            "arguments": list(types),
             "types": types,
             "constexprs": constexprs,
             "target": job.target,

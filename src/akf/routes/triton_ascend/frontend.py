@@ -46,6 +46,11 @@ def compile_source(request: dict[str, Any]) -> None:
     unknown = sorted(set(constants) - set(kernel.arg_names))
     if unknown:
         sys.exit(f"error: {request['kernel']} has no parameter {unknown[0]!r}")
+    if list(signature) != request["arguments"]:
+        message = (
+            f"the parameters of {request['kernel']} are {', '.join(signature)}, and the arguments of the launch spec"
+        )
+        sys.exit(f"error: {message} {', '.join(request['arguments'])}: they must be the same in the same order")
     target = GPUTarget("npu", request["target"], 0)
     backend = make_backend(target)
     options = backend.parse_options(request["options"])
