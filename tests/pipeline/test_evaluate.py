@@ -130,6 +130,13 @@ class TestGates:
         if gate == "operator":
             assert document["rows"] == ["decode-1"]
             assert document["samples"] == 6 * 1 * 4
+            assert document["claim"] == {
+                "tries": 3,  # two of this Task were evaluated before
+                "one_sided_error_ratio": 0.025 / 3,
+                "fewest_pairs": 7,
+                "reproduction_pairs": 6,
+            }
+            assert document["budget"]["evaluation_s"] > document["estimate"]["wall_s"]
         assert tree(measured_run) == before
 
     def test_the_evaluator_s_key_is_needed(self, measured_run: Path, ready: Ready, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The estimates behind a plan, held to exact cases and to simulation."""
 
+import math
 import random
 from fractions import Fraction
 
@@ -10,12 +11,16 @@ from akf.stats import (
     critical_rank,
     detectable_gain,
     gain_outcome,
+    guard_outcome,
+    joint_power,
     min_pairs,
+    pairs_for_power,
     pairs_to_decide,
     power,
     signed_rank_counts,
     signed_rank_interval,
     spread,
+    spread_of_interval,
 )
 
 
@@ -26,6 +31,77 @@ def _normal(rng: random.Random, n: int, centre: float, deviation: float) -> list
 def test_ten_rows_hold_in_a_quarter_of_cases_with_6_pairs_and_nearly_always_with_12() -> None:
     assert power(0.02, 0.01, 6, 0.95) ** 10 == pytest.approx(0.25, abs=0.005)
     assert power(0.02, 0.01, 12, 0.95) ** 10 > 0.99
+
+
+def _share_shown(runs: int, gain: float, deviation: float, pairs: int) -> float:
+    rng, shown = random.Random(pairs), 0
+    for _ in range(runs):
+        interval = signed_rank_interval(_normal(rng, pairs, 1 + gain, deviation), 0.95)
+        assert interval is not None
+        shown += gain_outcome(interval, 0.0) == "pass"
+    return shown / runs
+
+
+def _error(chance: float, runs: int) -> float:
+    """Four standard errors of a simulated share, and 0.003 for what the grid and the normal's tails leave."""
+    return 0.003 + 4 * math.sqrt(chance * (1 - chance) / runs)
+
+
+TWO_PERCENT = [(6, 0.01), (8, 0.02), (12, 0.02), (12, 0.03), (20, 0.03)]
+
+
+@pytest.mark.parametrize(("pairs", "deviation"), TWO_PERCENT)
+def test_a_gain_of_2_percent_is_shown_as_often_as_was_printed(pairs: int, deviation: float) -> None:
+    printed = power(0.02, deviation, pairs, 0.95)
+    assert _share_shown(500, 0.02, deviation, pairs) == pytest.approx(printed, abs=_error(printed, 500))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("pairs", "deviation"), TWO_PERCENT)
+def test_a_gain_of_2_percent_is_shown_as_often_as_was_printed_in_10_000_runs(pairs: int, deviation: float) -> None:
+    printed = power(0.02, deviation, pairs, 0.95)
+    assert _share_shown(10_000, 0.02, deviation, pairs) == pytest.approx(printed, abs=_error(printed, 10_000))
+
+
+def test_rows_together_hold_as_often_as_was_printed() -> None:
+    rows = [(0.02, 0.01), (0.02, 0.015), (0.02, 0.015), (0.02, 0.02)]
+    printed = joint_power(rows, 9, 0.95)
+    rng, held, runs = random.Random(5), 0, 600
+    for _ in range(runs):
+        intervals = [signed_rank_interval(_normal(rng, 9, 1.0, deviation), 0.95) for _, deviation in rows]
+        held += all(interval and guard_outcome(interval, 0.02) == "pass" for interval in intervals)
+    assert 0.2 < printed < 0.8
+    assert held / runs == pytest.approx(printed, abs=_error(printed, runs))
+
+
+def test_the_pairs_for_all_rows_are_the_fewest_that_reach_the_chance() -> None:
+    rows = [(0.02, 0.01)] * 10
+    assert joint_power(rows, 6, 0.95) == pytest.approx(0.25, abs=0.005)
+    needed = pairs_for_power(rows, 0.95, 500)
+    assert needed is not None
+    assert joint_power(rows, needed - 1, 0.95) < 0.8 <= joint_power(rows, needed, 0.95)
+    assert pairs_for_power(rows, 0.95, needed) == needed
+    assert pairs_for_power(rows, 0.95, needed - 1) is None
+    assert pairs_for_power(rows[:1], 0.95, 500) == 6 < needed
+
+
+def test_rows_that_cannot_hold_or_always_do() -> None:
+    assert joint_power([], 6, 0.95) == 1.0
+    assert joint_power([(0.02, 0.0)], 6, 0.95) == 1.0
+    assert joint_power([(0.0, 0.0)], 6, 0.95) == 0.0
+    assert joint_power([(0.02, 0.0)], 5, 0.95) == 0.0  # no interval exists
+    assert pairs_for_power([(0.02, 0.0)], 0.95, 5) is None
+    assert pairs_for_power([(0.0, 0.01)], 0.95, 500) is None
+    assert pairs_for_power([(0.001, 0.01)], 0.95, 500) is None  # about 840 pairs
+
+
+def test_the_spread_of_an_interval_is_that_of_its_pairs() -> None:
+    rng, widths = random.Random(3), 0.0
+    for _ in range(400):
+        interval = signed_rank_interval(_normal(rng, 12, 1.0, 0.01), 0.95)
+        assert interval is not None
+        widths += (interval.high - interval.low) / 2 / 400
+    assert spread_of_interval(widths, 12) == pytest.approx(0.01, rel=0.2)
 
 
 @pytest.mark.parametrize("n", [6, 7, 9, 12, 16, 20, 24])
@@ -130,5 +206,7 @@ def test_arguments_out_of_range_are_refused() -> None:
         power(-0.1, 0.1, 12, 0.95)
     with pytest.raises(ValueError, match="spread of at least 0"):
         detectable_gain(float("nan"), 12, 0.95)
+    with pytest.raises(ValueError, match="half-width"):
+        spread_of_interval(-0.1, 12)
     with pytest.raises(ValueError, match="threshold must be finite"):
         pairs_to_decide([1.0, 1.1], float("nan"), 0.95, 12)

@@ -19,6 +19,8 @@ from akf.contracts.gates import required_checks
 from akf.contracts.measured import Measured, swallows
 from akf.contracts.measured import measure as reduce_samples
 from akf.contracts.problems import BlockedError, IntegrityError
+from akf.evaluate import planning
+from akf.evaluate.planning import operator_gain
 from akf.evaluate.program import Answer, Program
 from akf.evaluate.program import run as run_harness
 from akf.evaluate.request import BATCHES, Objects, harness_plan, harness_request, seeds_for
@@ -26,11 +28,10 @@ from akf.evaluate.subject import Found, Subject
 from akf.harness.plan import planned_ids
 from akf.store.collect import read_plain
 from akf.store.run import Run
+from akf.store.verify import tries
 
 GATE = "operator"
 EVIDENCE = ("sensitivity", "correctness", "isfinite", "hit_proof")
-_OVERHEAD_S = 6.0
-_SEGMENT_S = 0.03
 _NO_SECRET = b""
 
 
@@ -49,21 +50,26 @@ def plan(run: Run, subject: Subject, objects: Objects, program: Program, work: P
         {name: each.get(name, "normal") for name in ("id", "symbols", "attributes", "inputs")}
         for each in [*subject.task["rows"], *subject.task.get("cases", ())]
     ]
-    return {"measurements": [noise, gain], "cases": cases, "estimate": _estimate(subject, shared is not None)}
+    return {"measurements": [noise, gain], "cases": cases, "estimate": _estimate(run, subject, shared)}
 
 
 def preview(run: Run, subject: Subject) -> dict[str, Any]:
     """What a plan would say beforehand."""
     pairs = subject.campaign["acceptance"]["pairs"]
-    shared = _shared_noise(run, subject) is not None
+    shared = _shared_noise(run, subject)
     rows = [row["id"] for row in subject.task["rows"]]
     return {
         "rows": rows,
         "pairs": pairs[GATE],
         "blocks": pairs["blocks"],
         "samples": len(planned_ids(rows, pairs[GATE], pairs["blocks"])),
-        "aa_shared": shared,
-        "estimate": _estimate(subject, shared),
+        "aa_shared": shared is not None,
+        "estimate": _estimate(run, subject, shared),
+        "claim": planning.claim(subject.campaign, tries(run.lines(), subject.task["id"]) + 1),
+        "budget": {
+            "evaluation_s": subject.task["budget"]["evaluation_s"],
+            "board_s": subject.campaign["budget"]["board_s"],
+        },
     }
 
 
@@ -150,7 +156,7 @@ def _shared_noise(run: Run, subject: Subject, harness: str | None = None) -> dic
 
 def _measurement(subject: Subject, purpose: str, path: str, launches: dict[str, int], trip: int) -> dict[str, Any]:
     acceptance = subject.campaign["acceptance"]
-    rule = next(each for each in acceptance["gains"] if each["gate"] == GATE)
+    rule = operator_gain(subject.campaign)
     rows = subject.task["rows"]
     pairs, blocks = acceptance["pairs"][GATE], acceptance["pairs"]["blocks"]
     return {
@@ -172,16 +178,16 @@ def _measurement(subject: Subject, purpose: str, path: str, launches: dict[str, 
     }
 
 
-def _estimate(subject: Subject, shared: bool) -> dict[str, Any]:
-    """Wall time from the number of segments; the gain that the frozen noise limit lets 80 % of runs detect."""
+def _estimate(run: Run, subject: Subject, shared: dict[str, Any] | None) -> dict[str, Any]:
+    """Time, cost and power, from the best that is known of the noise."""
+    rows = [row["id"] for row in subject.task["rows"]]
     acceptance = subject.campaign["acceptance"]
-    pairs, blocks = acceptance["pairs"][GATE], acceptance["pairs"]["blocks"]
-    segments = len(planned_ids([row["id"] for row in subject.task["rows"]], pairs, blocks))
-    noise = subject.campaign["noise"]["noise_limit_ratio"]
-    threshold = next(each["threshold_ratio"] for each in acceptance["gains"] if each["gate"] == GATE)
-    gain = stats.detectable_gain(noise, pairs, acceptance["confidence"], threshold) if noise else None
-    estimate: dict[str, Any] = {"wall_s": round(_OVERHEAD_S + segments * _SEGMENT_S * (1 if shared else 2), 1)}
-    return estimate if gain is None else {**estimate, "detectable_gain_ratio": gain}
+    aa = None
+    if shared is not None:
+        aa = reduce_samples(shared, read_plain(run.path, shared["path"]), acceptance["confidence"])
+    noise = planning.noise_of(subject.campaign, run.load("capture.json").value, rows, aa)
+    segments = len(planned_ids(rows, acceptance["pairs"][GATE], acceptance["pairs"]["blocks"]))
+    return planning.estimate(subject.campaign, noise, segments, shared=shared is not None)
 
 
 def _evidence(name: str, check: dict[str, Any]) -> dict[str, Any]:
@@ -211,7 +217,7 @@ def _not_run(subject: Subject, stop: str) -> list[dict[str, Any]]:
 def _figures(subject: Subject, measurement: str, aa: Measured, ab: Measured) -> list[dict[str, Any]]:
     """The gain and the row checks, as the samples say."""
     acceptance = subject.campaign["acceptance"]
-    rule = next(each for each in acceptance["gains"] if each["gate"] == GATE)
+    rule = operator_gain(subject.campaign)
     found = []
     wanted = [(f"gain:{rule['id']}", None, rule["threshold_ratio"])]
     wanted += [(f"row:{row['id']}", row["id"], acceptance["row_margin_ratio"]) for row in subject.task["rows"]]

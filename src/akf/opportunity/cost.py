@@ -9,13 +9,10 @@ Invariants:
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from akf.opportunity.policy import Policy
-from akf.stats import detectable_gain, min_pairs
-
-_SPREADS = 2  # a two-sided 95 % interval of n pairs reaches about 2 spreads over the root of n to either side
+from akf.stats import detectable_gain, min_pairs, spread_of_interval
 
 
 def cost_of(policy: Policy) -> dict[str, Any]:
@@ -35,7 +32,7 @@ def detectable(policy: Policy) -> float | None:
 
 def spread(policy: Policy) -> float:
     """Standard deviation of one pair's ratio, from the half-width of the A/A interval over its pairs."""
-    return float(policy.noise_ratio * math.sqrt(policy.noise_pairs) / _SPREADS)
+    return spread_of_interval(policy.noise_ratio, policy.noise_pairs)
 
 
 def _service(policy: Policy, candidates: int) -> int:

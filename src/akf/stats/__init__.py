@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from akf.stats.interval import Interval, hodges_lehmann, signed_rank_interval, signed_rank_lower_bound
     from akf.stats.location import Location, signed_rank_location
     from akf.stats.outcomes import GainOutcome, GuardOutcome, aa_valid, gain_outcome, guard_outcome
-    from akf.stats.planning import detectable_gain, pairs_to_decide, power, spread
+    from akf.stats.planning import (
+        detectable_gain,
+        joint_power,
+        pairs_for_power,
+        pairs_to_decide,
+        power,
+        spread,
+        spread_of_interval,
+    )
     from akf.stats.reduce import Reduced, Reduction, reduce_samples
     from akf.stats.samples import Better, Design, Incomplete, Kind, Sample, Side, Statistic, TooFewSamples
     from akf.stats.signed_rank import (
@@ -43,7 +51,15 @@ _HOMES = {
     "interval": ("Interval", "hodges_lehmann", "signed_rank_interval", "signed_rank_lower_bound"),
     "location": ("Location", "signed_rank_location"),
     "outcomes": ("GainOutcome", "GuardOutcome", "aa_valid", "gain_outcome", "guard_outcome"),
-    "planning": ("detectable_gain", "pairs_to_decide", "power", "spread"),
+    "planning": (
+        "detectable_gain",
+        "joint_power",
+        "pairs_for_power",
+        "pairs_to_decide",
+        "power",
+        "spread",
+        "spread_of_interval",
+    ),
     "reduce": ("Reduced", "Reduction", "reduce_samples"),
     "samples": ("Better", "Design", "Incomplete", "Kind", "Sample", "Side", "Statistic", "TooFewSamples"),
     "signed_rank": ("MAX_PAIRS", "claim_error", "critical_rank", "exact_share", "min_pairs", "signed_rank_counts"),
@@ -75,10 +91,12 @@ __all__ = [
     "gain_outcome",
     "guard_outcome",
     "hodges_lehmann",
+    "joint_power",
     "lag1_correlation",
     "median",
     "min_pairs",
     "pair_ratio",
+    "pairs_for_power",
     "pairs_to_decide",
     "power",
     "quantile",
@@ -89,6 +107,7 @@ __all__ = [
     "signed_rank_location",
     "signed_rank_lower_bound",
     "spread",
+    "spread_of_interval",
 ]
 
 

@@ -27,6 +27,8 @@ _WALSH_QUARTILES = 0.954  # distance of the quartiles of (z_i + z_j) / 2: 2 * 0.
 _LARGEST_EFFECT = 16.0
 _DETECTED = 4.0  # spreads: even the least of 500 normal pairs lies above the limit in more than 80 % of runs
 _HALVINGS = 12  # down to 0.001 spreads
+_CERTAIN = 6.0  # spreads: a pair lies beyond it once in 10^9
+_INTERVAL_SPREADS = 2  # a 95 % interval of n pairs reaches about 2 spreads over the root of n to either side
 
 
 def spread(ratios: Sequence[float]) -> float:
@@ -45,10 +47,19 @@ def spread(ratios: Sequence[float]) -> float:
     return _distance(math.sqrt(products[-1 - at]), math.sqrt(products[at])) / _WALSH_QUARTILES
 
 
+def spread_of_interval(half_width: float, pairs: int) -> float:
+    """Estimate the standard deviation of one pair's ratio from the half-width of a 95 % interval over its pairs.
+
+    Raises:
+        ValueError: when an argument is out of range.
+    """
+    if not (0 <= half_width < math.inf and pairs >= 1):
+        raise ValueError(f"an interval has a half-width of at least 0 and pairs, not {half_width} and {pairs}")
+    return float(half_width * math.sqrt(pairs) / _INTERVAL_SPREADS)
+
+
 def power(effect: float, spread: float, pairs: int, confidence: float | Fraction) -> float:
     """Return the chance that the interval's end clears a limit from which the true ratio is `effect` away.
-
-    The chance that ten such rows all hold is this to the power of ten.
 
     Args:
         effect: distance of the true ratio from the threshold or margin (0.02 is 2 %), on the side of success.
@@ -65,6 +76,54 @@ def power(effect: float, spread: float, pairs: int, confidence: float | Fraction
     if not (0 <= effect < math.inf and 0 < spread < math.inf):
         raise ValueError(f"power needs an effect of at least 0 and a spread above 0, not {effect} and {spread}")
     return _power(min(effect / spread, _LARGEST_EFFECT), pairs, claim_error(confidence))
+
+
+def joint_power(rows: Sequence[tuple[float, float]], pairs: int, confidence: float | Fraction) -> float:
+    """Return the chance that all rows clear their limits at once, each of them independent of the others.
+
+    Args:
+        rows: effect and spread of each row, as `power` takes them; a spread of 0 always clears.
+        pairs: number of pairs.
+        confidence: two-sided confidence.
+
+    Raises:
+        ValueError: when an argument is out of range.
+    """
+    if pairs < min_pairs(confidence):
+        return 0.0
+    chance = 1.0
+    for effect, scale in sorted(rows):
+        chance *= power(effect, scale, pairs, confidence) if scale else float(effect > 0)
+    return chance
+
+
+def pairs_for_power(
+    rows: Sequence[tuple[float, float]], confidence: float | Fraction, max_pairs: int, chance: float = POWER
+) -> int | None:
+    """Return the fewest pairs with which all rows clear their limits in this share of runs; None above `max_pairs`.
+
+    Args:
+        rows: effect and spread of each row, as `joint_power` takes them.
+        confidence: two-sided confidence.
+        max_pairs: the most pairs that may be answered.
+        chance: share of runs, above 0 and below 1.
+
+    Raises:
+        ValueError: when an argument is out of range.
+    """
+    low = min_pairs(confidence)
+    if joint_power(rows, low, confidence) >= chance:
+        return low if low <= max_pairs else None
+    if max_pairs <= low or joint_power(rows, max_pairs, confidence) < chance:
+        return None
+    high = max_pairs
+    while high - low > 1:
+        middle = (low + high) // 2
+        if joint_power(rows, middle, confidence) < chance:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def detectable_gain(spread: float, pairs: int, confidence: float | Fraction, threshold: float = 0.0) -> float | None:
@@ -135,13 +194,15 @@ def _exact_pairs(error: Fraction) -> int:
     return max(_EXACT_PAIRS, fewest_pairs(error) + _PAIRS_BEYOND_FEWEST)
 
 
+@lru_cache(maxsize=1024)
 def _power(effect: float, pairs: int, error: Fraction) -> float:
     """Return the chance for an effect in units of the spread."""
     exact = min(pairs, _exact_pairs(error))
     rank = critical_rank(exact, error)
     if rank is None:
         return 0.0
-    return low_end_power(min(effect * math.sqrt(pairs / exact), _LARGEST_EFFECT), exact, rank)
+    grown = effect * math.sqrt(pairs / exact)
+    return 1.0 if grown >= _CERTAIN else low_end_power(grown, exact, rank)
 
 
 @lru_cache(maxsize=256)

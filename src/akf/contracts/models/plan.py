@@ -74,9 +74,19 @@ class PlannedCase(Value):
 
 class Estimate(Value):
     wall_s: NonNegative = about("Expected wall time, in seconds.", 12)
-    detectable_gain_ratio: NonNegative | None = maybe(
-        "Smallest gain found with 80 % power at the noise seen so far.", 0.01
+    device_s: NonNegative | None = maybe("Time of it in which the device is used, in seconds.", 9)
+    spread_ratio: NonNegative | None = maybe("Standard deviation of one pair's ratio that the estimate takes.", 0.008)
+    spread_from: Literal["aa_samples", "capture", "noise_limit"] | None = maybe(
+        "Where the spread comes from: A/A of this Task on this machine, the Capture's A/A, or the noise limit.",
+        "capture",
     )
+    detectable_gain_ratio: NonNegative | None = maybe(
+        "Smallest true gain that 80 % of runs show to exceed the threshold.", 0.01
+    )
+    rows_power_ratio: Ratio | None = maybe(
+        "Chance that every row is shown to hold its margin, were none of them slower.", 0.93
+    )
+    pairs_for_rows: Positive | None = maybe("Fewest pairs with which that chance is 80 %.", 10)
 
 
 class Plan(Artifact):
