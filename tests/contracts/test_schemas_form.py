@@ -37,7 +37,7 @@ DIMENSIONLESS = {
     "configurations", "cores", "cpus",
     "expected_calls", "jit_compiles", "launches", "ledger_lines", "legs", "model", "most_jit_compiles",
     "most_recompiles", "n", "numa_nodes",
-    "operations", "operator", "pairs", "pairs_to_decide", "prefix_hits", "prefix_queries",
+    "operations", "operator", "pairs", "pairs_for_rows", "pairs_to_decide", "prefix_hits", "prefix_queries",
     "recompiles", "replays", "reproduction", "resumes", "seen_calls", "serving", "steps", "tokens", "tries",
     "tries_before", "bytes", "max_batch_requests",
     "failures", "follow_ups", "instants", "longest_turns", "outside", "partial_prompts", "prompt_blocks", "requests",
