@@ -298,8 +298,9 @@ class TestPaint:
             value["acceptance"]["gains"][0]["id"] = PAINT
 
         draft.check(paint)
+        self.texts(akf("validate-campaign", draft.campaign, "--format", form))
         for words in (["validate-campaign"], ["validate"], ["init-run", "--runs-root", tmp_path / "runs"]):
-            answer = akf(words[0], draft.campaign, *words[1:], "--format", form)
+            answer = inside(words[0], draft.campaign, *words[1:], "--format", form)
             assert answer.status == 1
             self.texts(answer)
 
@@ -316,13 +317,14 @@ class TestPaint:
             [NAME],
             ["fill", folder / "suite" / "arms" / "xllm.json", "--set", f"/{NAME}=1"],
         ):
-            text = self.texts(akf(*words, "--format", form))
+            text = self.texts(inside(*words, "--format", form))
             if form == "github":
                 assert all(line.startswith(("::error", "::warning")) for line in text.splitlines())
 
     def test_in_names_that_are_no_text(self, tmp_path: Path, form: str) -> None:
         folder = tmp_path / os.fsdecode(b"a\xff\x9b\xc2\x9b\xed\xa0\x80")
         draft = Draft(folder / "suite")
+        self.texts(akf("validate", folder / "nothing", "--format", form))
         for words, status in (
             (["validate", folder / "nothing"], 1),
             (["validate-suite", draft.suite], 0),
@@ -331,7 +333,7 @@ class TestPaint:
             (["fill", draft.campaign, "--set", f"/trust/keys={folder}"], 2),
             (["init-run", draft.campaign, "--run-id", os.fsdecode(b"\xff")], 2),
         ):
-            answer = akf(*words, "--format", form)
+            answer = inside(*words, "--format", form)
             assert answer.status == status, (words, answer)
             self.texts(answer)
 
@@ -341,18 +343,18 @@ class TestPaint:
         (folder / "src" / NAME.replace("/", "")).touch()
         (folder / "src" / os.fsdecode(b"\xff\x1b[2J")).touch()
         (folder / "candidate.json").write_text(json.dumps({PAINT: PAINT}))
-        answer = akf("submit", open_run, folder, "--format", form)
+        answer = inside("submit", open_run, folder, "--format", form)
         assert answer.status == 1
         self.texts(answer)
         os.rename(folder, open_run / "inbox" / os.fsdecode(b"\x1b[31m\xff"))  # noqa: PTH104 - bytes
         for command in ("intake", "status"):
-            self.texts(akf(command, open_run, "--format", form))
+            self.texts(inside(command, open_run, "--format", form))
 
     def test_in_a_run(self, whole_run: Path, form: str) -> None:
         name = whole_run / "attempts" / "fused" / "gates" / NAME.replace("/", "")
         name.touch(0o444)
         for words in (["audit", whole_run], ["judge", whole_run, name.parent, "--dry-run"]):
-            answer = akf(*words, "--format", form)
+            answer = inside(*words, "--format", form)
             assert answer.status == 3
             self.texts(answer)
 
