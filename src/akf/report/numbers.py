@@ -1,7 +1,7 @@
 """Numbers for people: a handful of digits and a unit.
 
 Invariants:
-- Every finite number has a form, and the same number always the same one; no exponent, no locale.
+- Every finite number has a form, and the same number always the same one, be it 2 or 2.0; no exponent, no locale.
 - Four significant digits for times and factors; shares in percent with at most two decimals.
 - What rounds to nothing but is something says so (`<0.01 %`).
 """
@@ -23,6 +23,7 @@ def interval(low: float | None, high: float | None, unit: str) -> str:
 
 def number(value: float, unit: str) -> str:
     """A number with its unit."""
+    value = int(value) if value == int(value) else value
     if unit in _AS_NS:
         return _scaled(value * _AS_NS[unit], _TIMES)
     if unit == "bytes":
