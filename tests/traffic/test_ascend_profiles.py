@@ -449,12 +449,33 @@ class TestFolders:
             {"rank_id": 3},
             {"rank_id": "x"},
             {"rank_id": 0.5},
-            [],
         ],
     )
     def test_an_info_that_contradicts_is_refused(self, tmp_path: Path, info: Any) -> None:
         folder = torch_npu(tmp_path, ROWS, info=info)
         assert refused(folder) == [("AKF-F132", "profiler_info_0.json", None)]
+
+    @pytest.mark.parametrize(
+        ("text", "code", "line"),
+        [
+            ('{"rank_id": 0,\n "rank_id": 1}', "AKF-S006", 2),
+            ('{"config": {\n "common_config": {},\n "common_config": {}}}', "AKF-S006", 3),
+            ('{"rank_id": 0,\n}', "AKF-S004", 2),
+            ('{"rank_id": NaN}', "AKF-S007", 1),
+            ("[]", "AKF-F132", 1),
+            ("{}\n{}", "AKF-F132", 2),
+            ("", "AKF-S001", 1),
+        ],
+    )
+    def test_an_info_that_is_no_strict_json_is_refused(self, tmp_path: Path, text: str, code: str, line: int) -> None:
+        folder = torch_npu(tmp_path, ROWS)
+        [info] = folder.rglob("profiler_info_0.json")
+        info.write_text(text, encoding="utf-8")
+        assert refused(folder) == [(code, "profiler_info_0.json", line)]
+
+    def test_an_epoch_in_nanoseconds_is_a_number(self, tmp_path: Path) -> None:
+        info = profiles.profiler_info(0, end_info={"collectionTimeEnd": 1736408884023552840})
+        assert capture(torch_npu(tmp_path, ROWS, info=info))["breakdown"][0]["rank"] == 0
 
     def test_types_that_changed_between_versions(self, tmp_path: Path) -> None:
         info = profiles.profiler_info("2", torch_npu_version="2.7.1", cann_version="8.3.RC1")

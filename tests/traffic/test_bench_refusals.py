@@ -12,7 +12,8 @@ from tests.support import benchmarks
 from tests.support.benchmarks import steady, write
 
 from akf.contracts.problems import InvalidError, Problem
-from akf.traffic.bench import foreign, ingest
+from akf.traffic import foreign
+from akf.traffic.bench import ingest
 
 RUN = steady()
 

@@ -6,11 +6,11 @@ Invariants:
 2. Types that changed between versions are read as one: a rank as a number or as text, an export type as a text or a
    list of texts; a rank below zero is none.
 3. The file's name and its content agree on the rank.
+4. JSON is read as every foreign JSON is (`akf.traffic.foreign`): no key stands twice.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from akf.contracts.files import read_input
 from akf.contracts.problems import InvalidError
 from akf.contracts.text import show
+from akf.traffic.foreign import documents
 from akf.traffic.kernels import named
 
 _RANK = re.compile(r"profiler_info_(\d{1,9})\.json")
@@ -122,13 +123,9 @@ def _without_path(text: str) -> str:
 
 def _object(path: Path) -> Mapping[str, Any]:
     name = os.fspath(path)
-    try:
-        held = json.loads(read_input(path).decode())
-    except json.JSONDecodeError as error:
-        message = f"no JSON: {error.msg}"
-        raise InvalidError.of("AKF-F132", message, file=name, line=error.lineno, column=error.colno) from None
-    except (UnicodeDecodeError, RecursionError, ValueError):
-        raise InvalidError.of("AKF-F132", "no JSON in UTF-8", file=name) from None
-    if not isinstance(held, dict):
-        raise InvalidError.of("AKF-F132", f"{show(held)} instead of an object", file=name)
-    return held
+    held, *more = documents(read_input(path), name)
+    if more:
+        raise InvalidError([more[0].problem("AKF-F132", "a second document; the file holds one object")])
+    if not isinstance(held.value, dict):
+        raise InvalidError([held.problem("AKF-F132", f"{show(held.value)} instead of an object")])
+    return held.value

@@ -13,8 +13,8 @@ import re
 from typing import Any
 
 from akf.traffic.bench.draft import Draft, at
-from akf.traffic.bench.foreign import Foreign
 from akf.traffic.bench.units import UNITS
+from akf.traffic.foreign import Foreign
 
 _STATISTIC = re.compile(r"(?:adj_)?(avg|std|min|max|p[0-9]{1,2}(?:\.[0-9]{1,6})?)")
 

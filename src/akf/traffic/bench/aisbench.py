@@ -18,7 +18,7 @@ from typing import Any
 from akf.contracts.problems import Problem
 from akf.contracts.text import show
 from akf.traffic.bench.draft import Draft, at
-from akf.traffic.bench.foreign import File, Foreign
+from akf.traffic.foreign import File, Foreign
 
 HEADER = ("Performance Parameters", "Stage")
 _STATISTIC = re.compile(r"P0*([1-9][0-9]?)")

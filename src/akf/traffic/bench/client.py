@@ -16,9 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 from akf.traffic.bench.draft import Draft
-from akf.traffic.bench.foreign import Foreign
 from akf.traffic.bench.summary import trimmed
 from akf.traffic.bench.units import many
+from akf.traffic.foreign import Foreign
 
 _FIGURE = re.compile(r"(mean|median|std|min|max|p[0-9]{1,2}(?:\.[0-9]{1,6})?)_(.+)_(ns|us|ms|s)")
 _ARRAYS = ("errors", "input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times")

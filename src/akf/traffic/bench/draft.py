@@ -16,9 +16,9 @@ from typing import Any
 
 from akf.contracts.problems import Problem
 from akf.contracts.text import printable, show
-from akf.traffic.bench.foreign import File, Foreign
 from akf.traffic.bench.meaning import tools
 from akf.traffic.bench.units import UNITS, UnitError, cell, nanoseconds
+from akf.traffic.foreign import File, Foreign
 
 Path_ = Sequence[str]
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?")

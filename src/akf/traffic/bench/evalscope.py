@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from akf.traffic.bench.draft import Draft, at
-from akf.traffic.bench.foreign import Foreign
 from akf.traffic.bench.summary import trimmed
+from akf.traffic.foreign import Foreign
 
 _KEY = re.compile(r"(?:Avg )?(.+) \((ns|us|ms|s)\)")
 _ROW = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")

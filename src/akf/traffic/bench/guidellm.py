@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from akf.traffic.bench.draft import Draft, at
-from akf.traffic.bench.foreign import Foreign
+from akf.traffic.foreign import Foreign
 
 _PERCENTILES = {
     "p001": "p0.1", "p01": "p1", "p05": "p5", "p10": "p10", "p25": "p25", "p50": "p50", "p75": "p75", "p90": "p90",

@@ -21,10 +21,10 @@ from akf.contracts.problems import InvalidError, Problem, unlisted
 from akf.contracts.text import printable
 from akf.traffic.bench import aiperf, aisbench, client, evalscope, guidellm
 from akf.traffic.bench.draft import Draft
-from akf.traffic.bench.foreign import File
 from akf.traffic.bench.meaning import looked_for
 from akf.traffic.bench.result import result_of
 from akf.traffic.bench.sources import Read, read_all
+from akf.traffic.foreign import File
 
 MOST_PROBLEMS = 50
 QUANTILES = tuple(Fraction(text) for text in ("0.5", "0.9", "0.95", "0.99"))

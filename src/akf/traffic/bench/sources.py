@@ -17,8 +17,8 @@ from typing import Any
 
 from akf.contracts.problems import InvalidError, Problem
 from akf.traffic.bench import aisbench
-from akf.traffic.bench.foreign import File, Foreign, documents
 from akf.traffic.bench.meaning import looked_for, recognised, tools
+from akf.traffic.foreign import File, Foreign, documents
 
 MAX_FILES = 1_000
 _SUFFIXES = (".json", ".jsonl", ".csv")
