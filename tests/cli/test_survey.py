@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support import traffic
-from tests.support.cli import inside
+from tests.support.cli import akf, inside
 from tests.support.folders import names
 from tests.support.process import in_child
 from tests.support.reports import Page
@@ -122,6 +122,66 @@ class TestAnswer:
         assert [each["file"] for each in document["benchmarks"]] == ["again.json", "bench.json"]
         assert len(document["comparisons"]) == 1
         assert document["comparisons"][0]["pairs"]
+
+
+class TestRecordedApart:
+    """Profiles are one Capture if they were recorded alike; else each is one, and the answer says why."""
+
+    @staticmethod
+    def again(mine: Path, *levels: str) -> Path:
+        """A copy of the profile for each level, recorded a minute after the one before."""
+        for rank, level in enumerate(levels, 1):
+            other = Path(shutil.copytree(mine / traffic.PROFILE, mine / f"again{rank}_ascend_pt"))
+            [info] = other.rglob("profiler_info*.json")
+            value = json.loads(info.read_bytes())
+            value["config"]["experimental_config"]["_profiler_level"] = level
+            info.unlink()
+            (info.parent / f"profiler_info_{rank}.json").write_text(json.dumps({**value, "rank_id": rank}))
+        return mine
+
+    def test_other_settings_are_another_capture_and_the_answer_says_so(self, mine: Path, tmp_path: Path) -> None:
+        alone = traffic.survey(mine).accepted().document
+        document = traffic.survey(self.again(mine, "Level2"), "--html", tmp_path / "p.html").accepted().document
+        assert [each["id"] for each in document["captures"]] == ["capture", "capture-2"]
+        assert {each["steps"] for each in document["captures"]} == {8}
+        [apart] = document["apart"]
+        assert apart["because"] in {
+            f"profiler_level is {a}, not {b}" for a, b in (("Level1", "Level2"), ("Level2", "Level1"))
+        }
+        assert apart["profiles"] in {"again1_ascend_pt", traffic.PROFILE}
+        assert document["answer"]["hotspot"] == alone["answer"]["hotspot"]
+        assert apart["because"] in Page((tmp_path / "p.html").read_bytes()).text
+        assert alone["apart"] == []
+
+    def test_the_same_settings_are_ranks_of_one(self, mine: Path) -> None:
+        document = traffic.survey(self.again(mine, "Level1", "Level1")).accepted().document
+        assert [(each["ranks"], each["steps"]) for each in document["captures"]] == [(3, 8)]
+        assert document["apart"] == []
+
+    def test_the_order_of_paths_changes_nothing(self, mine: Path) -> None:
+        paths = sorted(self.again(mine, "Level2", "Level1").iterdir())
+        forward, backward = (traffic.survey(*each).accepted().document for each in (paths, paths[::-1]))
+        assert [forward[name] for name in ("captures", "apart", "answer")] == [
+            backward[name] for name in ("captures", "apart", "answer")
+        ]
+
+    def test_settings_that_cannot_be_read_are_refused_as_ever(self, mine: Path) -> None:
+        [info] = self.again(mine, "Level2").rglob("profiler_info_1.json")
+        info.write_text('{"rank_id": 1, "rank_id": 1}')
+        assert traffic.survey(mine).refused(1).codes == {"AKF-S006"}
+
+
+def test_without_a_profile_polars_is_not_asked_for(mine: Path, tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden" / "polars"
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text("raise ImportError('hidden')")
+    env = {"PYTHONPATH": os.pathsep.join([str(hidden.parent), os.environ.get("PYTHONPATH", "")])}
+    assert akf("survey", mine, env=env).refused(6).codes == {"AKF-F130"}
+    shutil.rmtree(mine / traffic.PROFILE)
+    answer = akf("survey", mine, env=env).refused(4)
+    assert answer.codes == {"AKF-F405"}
+    assert answer.document["benchmarks"][0]["completed"] == 20
+    assert answer.document["workload"]["traffic"]["requests"] == 24
 
 
 class TestPaths:

@@ -151,6 +151,12 @@ def _traffic(workload: Value | None) -> Iterator[Block]:
 def _read(document: Value) -> Iterator[Block]:
     rows = tuple((each["path"], each["kind"], each["layout"]) for each in document["recognised"])
     passed = document["passed_over_files"]
+    if document["apart"]:
+        items = (
+            f"{each['profiles']} is the Capture `{each['capture']}` by itself: {each['because']}"
+            for each in document["apart"]
+        )
+        yield Items(tone="info", items=tuple(Item(text=text) for text in items))
     caption = f"Files and folders that were read; {passed:,} others in the folders were passed over."
     yield Table(caption=caption, columns=("path", "kind", "layout"), rows=rows)
 

@@ -23,9 +23,10 @@ import polars as pl
 
 from akf.contracts.limits import MAX_SAFE_INTEGER
 from akf.contracts.problems import InvalidError, Problem
-from akf.traffic.entries import MAX_STEPS, CallsiteOf, entries_of, nowhere, order
+from akf.traffic.entries import MAX_STEPS, entries_of, order
 from akf.traffic.intervals import COMMUNICATION, COMPUTING, LINES, WAITING, Swept, sweep, waiting
 from akf.traffic.kernels import WINDOW, Tasks
+from akf.traffic.profiles import CallsiteOf, nowhere
 
 APART_NS = 60 * 10**9
 WALLS = {"rank": pl.Int64, "step": pl.Int64, "step_ns": pl.Int64, "host_gap_ns": pl.Int64}

@@ -8,30 +8,18 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from akf.traffic.kernels import Figures, Key, Tasks
 from akf.traffic.operands import Operand
+from akf.traffic.profiles import CallsiteOf
 
 MAX_STEPS = 512
 """As many times as a Capture keeps apart."""
 MAX_ENTRIES = 4096
-CallsiteOf = Callable[..., tuple[str | None, dict[str, int]]]
-"""Called with kernel, op_type, inputs, outputs and graph, as they stand in an entry."""
-
-
-def nowhere(
-    _kernel: str,
-    _op_type: str | None,
-    _inputs: list[dict[str, Any]],
-    _outputs: list[dict[str, Any]],
-    _graph: bool | None,
-) -> tuple[None, dict[str, int]]:
-    """The callsite of a kernel where no Workload is given."""
-    return None, {}
 
 
 def entries_of(tasks: Tasks, runs: int, callsite_of: CallsiteOf) -> tuple[dict[int, dict[str, Any]], pl.Series]:

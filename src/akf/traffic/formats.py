@@ -5,6 +5,7 @@ Invariants:
 2. A folder is of the first format in the list of which it holds something. `msprof op` writes pictures as traces beside
    its tables, and torch_npu a trace that is an array; neither is a trace of torch.
 3. All paths of one Capture are of one format.
+4. Formats are told apart without polars; it is there before any profile is read.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from akf.contracts.problems import InvalidError
-from akf.traffic import op_launch, torch_profile
+from akf.traffic import need_polars, op_files, torch_files
 from akf.traffic.ascend import folders
 from akf.traffic.profiles import Options, Shown
 
@@ -40,8 +42,8 @@ class Format(NamedTuple):
 
 FORMATS = (
     Format("torch_npu or msprof", lambda file: folders.kind_of(file.name) is not None, "akf.traffic.ascend.profile"),
-    Format("msprof op", lambda file: op_launch.table_of(file.name) is not None, "akf.traffic.msprof_op"),
-    Format("torch", torch_profile.is_trace, "akf.traffic.torch_profile"),
+    Format("msprof op", lambda file: op_files.table_of(file.name) is not None, "akf.traffic.msprof_op"),
+    Format("torch", torch_files.is_trace, "akf.traffic.torch_profile"),
 )
 
 
@@ -50,6 +52,7 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
 
     Raises:
         InvalidError: With the problems of all files; or the paths are of different formats, or of none.
+        BlockedError: polars is not installed.
         StorageError: A file cannot be read.
     """
     found = [(path, _format(path)) for path in paths]
@@ -60,8 +63,24 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
         told = ", ".join(f"{path} of {name}" for name, path in sorted(named.items()))
         hint = "make a Capture of each by itself"
         raise InvalidError.of("AKF-F164", f"the paths are of different profilers: {told}", hint=hint)
-    made: dict[str, Any] = import_module(found[0][1].module).ingest(paths, options, shown)
+    made: dict[str, Any] = _module(found[0][1]).ingest(paths, options, shown)
     return made
+
+
+def recorded(path: Path) -> dict[str, str]:
+    """How the profiles under a path were recorded, as far as it is known before they are read.
+
+    Raises:
+        InvalidError: What says so is malformed.
+        StorageError: It cannot be read.
+    """
+    found: dict[str, str] = _module(_format(path)).recorded(path)
+    return found
+
+
+def _module(one: Format) -> ModuleType:
+    need_polars()
+    return import_module(one.module)
 
 
 def of_folder(folder: Path) -> str | None:
@@ -90,7 +109,7 @@ def _format(path: Path) -> Format:
     if path.is_dir():
         files = list(_files(path))
         return next((one for one in FORMATS if any(map(one.knows, files))), FORMATS[0])
-    if torch_profile.may_be_trace(path):
+    if torch_files.may_be_trace(path):
         return FORMATS[-1]
     return next((one for one in FORMATS if one.knows(path)), FORMATS[0])
 

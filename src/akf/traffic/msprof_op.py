@@ -18,10 +18,10 @@ from typing import Any
 
 from akf.contracts.problems import Problem, UsageError
 from akf.contracts.text import counted
-from akf.traffic.entries import CallsiteOf
 from akf.traffic.kernels import named
-from akf.traffic.op_launch import Blocks, Launch, folders, read, table_of
-from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool
+from akf.traffic.op_files import table_of
+from akf.traffic.op_launch import Blocks, Launch, folders, read
+from akf.traffic.profiles import CallsiteOf, Complaints, Options, Shown, Sources, callsite_of, tool
 from akf.traffic.watched import over
 
 TOOL = "msprof op"
@@ -59,6 +59,11 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
         "clock": _clock([launch.mhz for launch in launches]),
     }
     return capture if options.stage is None else capture | {"stage": options.stage}
+
+
+def recorded(_path: Path) -> dict[str, str]:
+    """How launches were recorded: nothing in these folders says so."""
+    return {"tool": TOOL}
 
 
 def _launches(paths: Sequence[Path], shown: Shown) -> list[Launch]:

@@ -24,12 +24,12 @@ import polars as pl
 from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import show
 from akf.traffic.exact import divided
+from akf.traffic.op_files import BASIC_INFO, METRICS, table_of
 from akf.traffic.reader import Progress, Reader
 from akf.traffic.tables import Column, Table
 
-FILE = re.compile(r"(?P<table>[A-Za-z0-9]{4,32}?)(?:_\d{8,20})?\.csv", re.ASCII)
 BASIC = Table(
-    "OpBasicInfo",
+    BASIC_INFO,
     (
         Column("kernel", ("Op Name",), needed=True, filled=True),
         Column("kind", ("Op Type",), needed=True, filled=True),
@@ -39,11 +39,6 @@ BASIC = Table(
         Column("rated_mhz", ("Rated Freq",), "whole"),
     ),
 )
-METRICS = (
-    "PipeUtilization", "ArithmeticUtilization", "Memory", "MemoryL0", "MemoryUB", "L2Cache", "ResourceConflictRatio",
-)  # fmt: skip
-"""Tables with one row a block. Where two have a time, the first counts; an amount is in one of them only."""
-
 CORES = {"cube": "aic", "vector": "aiv"}
 CORE_TYPES = {"vector": "AI_VECTOR_CORE", "cube": "AI_CORE", "mix": "MIX"}
 _MIXED = {"_mix_aic": "MIX_AIC", "_mix_aiv": "MIX_AIV"}
@@ -149,12 +144,6 @@ def read(folder: Path, name: str, progress: Progress = lambda _: None) -> Launch
         balance,
         tuple(digests.items()),
     )
-
-
-def table_of(name: str) -> str | None:
-    """Which table of a launch a file is by its name."""
-    found = FILE.fullmatch(name)
-    return found["table"] if found and found["table"] in {BASIC.name, *METRICS} else None
 
 
 def _files(folder: Path, name: str) -> dict[str, tuple[Path, str]]:

@@ -15,10 +15,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from akf.contracts.problems import AkfError, InvalidError, Problem, UsageError
-from akf.traffic.entries import CallsiteOf, nowhere
 
 Shown = Callable[[int, int], object]
 """Told of bytes read, and of bytes to read."""
+CallsiteOf = Callable[..., tuple[str | None, dict[str, int]]]
+"""Called with kernel, op_type, inputs, outputs and graph, as they stand in an entry."""
+
+
+def nowhere(
+    _kernel: str,
+    _op_type: str | None,
+    _inputs: list[dict[str, Any]],
+    _outputs: list[dict[str, Any]],
+    _graph: bool | None,
+) -> tuple[None, dict[str, int]]:
+    """The callsite of a kernel where no Workload is given."""
+    return None, {}
 
 
 @dataclass(frozen=True)
@@ -110,6 +122,15 @@ def with_completeness(capture: dict[str, Any], options: Options) -> dict[str, An
 
     steps = {line["rank"]: line["steps"] for line in capture["breakdown"]}
     return capture | {"completeness": completeness(options.workload, options.arm, capture["entries"], steps)}
+
+
+def alike(found: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """How several profiles were recorded; where they differ, all of it."""
+    values: dict[str, set[str]] = {}
+    for one in found:
+        for name, value in one.items():
+            values.setdefault(name, set()).add(value)
+    return {name: " and ".join(sorted(each)) for name, each in sorted(values.items())}
 
 
 def tool(name: str, versions: Iterable[str], settings: Iterable[Mapping[str, str]]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ Invariants:
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,36 +24,13 @@ from akf.traffic.capture import LAUNCHES, WALLS, Facts, build
 from akf.traffic.events import Trace
 from akf.traffic.gaps import host_gaps
 from akf.traffic.kernels import COLUMNS, WINDOW, Tasks
-from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool, with_completeness
+from akf.traffic.kineto_fields import settings_of
+from akf.traffic.profiles import Complaints, Options, Shown, Sources, alike, callsite_of, tool, with_completeness
 from akf.traffic.steps import cut, window
-from akf.traffic.unpacked import PACKED
+from akf.traffic.torch_files import is_trace
 from akf.traffic.watched import over
 
 TOOL = "torch.profiler"
-_SUFFIXES = (".json", ".json.gz")
-_SURE = (".pt.trace.json", ".pt.trace.json.gz")
-_HEAD = 1024 * 1024
-
-
-def may_be_trace(file: Path) -> bool:
-    """Whether a file that somebody named is to be read as a trace."""
-    return file.name.endswith(_SUFFIXES)
-
-
-def is_trace(file: Path) -> bool:
-    """Whether a file in a folder is a trace of torch: by its name, or by its beginning."""
-    if file.name.endswith(_SURE):
-        return True
-    if not file.name.endswith(_SUFFIXES) or file.is_symlink() or not file.is_file():
-        return False
-    try:
-        with file.open("rb") as raw:
-            head = raw.read(_HEAD)
-        if head.startswith(PACKED):
-            head = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(head, _HEAD)
-    except (OSError, zlib.error):
-        return file.name.endswith(".gz")  # no other file here is packed: it is to be refused, not overlooked
-    return head.lstrip().startswith(b"{") and b'"traceEvents"' in head
 
 
 def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done, _all: None) -> dict[str, Any]:
@@ -98,6 +74,17 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
         stage=options.stage,
     )
     return with_completeness(build(tasks, pl.concat(walls), facts, callsite_of(options)), options)
+
+
+def recorded(path: Path) -> dict[str, str]:
+    """How the traces under a path were recorded, by what stands before their events."""
+    return alike(_head(file) for file in _files([path]))
+
+
+def _head(file: Path) -> dict[str, str]:
+    trace = Trace(file, str(file))
+    next(iter(trace), None)
+    return {"tool": TOOL, **dict(settings_of(trace.head, on_device=True))}
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:

@@ -36,7 +36,6 @@ def ingest_profile(
     from akf.contracts.canonical import canonical_bytes, digest, parse_canonical  # noqa: PLC0415
     from akf.contracts.models.base import Platform, StageName  # noqa: PLC0415
     from akf.contracts.schemas import validate  # noqa: PLC0415
-    from akf.traffic import need_polars  # noqa: PLC0415
 
     free(_USAGE, out=out)
     check_id(name)
@@ -44,7 +43,6 @@ def ingest_profile(
     check_one_of(_USAGE, "--stage", stage, get_args(StageName))
     check_one_of(_USAGE, "--platform", platform, get_args(Platform))
     _check_arm(arm, workload, logs)
-    need_polars()
     from akf.frameworks.health import with_health  # noqa: PLC0415
     from akf.traffic.formats import ingest  # noqa: PLC0415
     from akf.traffic.profiles import Options  # noqa: PLC0415

@@ -39,14 +39,12 @@ def survey(
 ) -> Result:
     """Recognise, ingest and triage; publish what was asked for, or nothing."""
     from akf.contracts.models.base import StageName  # noqa: PLC0415
-    from akf.traffic import need_polars  # noqa: PLC0415
 
     check_one_of(_USAGE, "--stage", stage, get_args(StageName))
     check_data_class(_USAGE, data_class)
     check_name("AKF-F312", "--model", model)
     values = _values(policy, target)
     free(_USAGE, out=out, html=html)
-    need_polars()
     from akf.opportunity.survey.answer import answer  # noqa: PLC0415
     from akf.opportunity.survey.gather import Asked, gather  # noqa: PLC0415
     from akf.opportunity.survey.kinds import KINDS  # noqa: PLC0415

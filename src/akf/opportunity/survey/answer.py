@@ -8,7 +8,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,6 +63,7 @@ def answer(walk: Walk, gathered: Gathered, asked: Asked, words: Sequence[str]) -
         "hotspots": _unanswered(gathered) if body is None else [_row(each) for each in body["hotspots"]],
         "lines": [] if body is None else body["lines"],
         "captures": [_capture(each) for each in gathered.captures],
+        "apart": list(_apart(gathered)),
         "workload": _workload(gathered),
         "benchmarks": _benchmarks(gathered),
         "comparisons": gathered.comparisons,
@@ -181,6 +182,19 @@ def _capture(capture: Mapping[str, Any]) -> Value:
         "clock": capture["clock"],
         "checks_that_fail": sum(not check["holds"] for check in capture.get("checks", ())),
     }
+
+
+def _apart(gathered: Gathered) -> Iterator[Value]:
+    """Captures that were not taken together with the first one, and why."""
+    for capture in gathered.captures[1:]:
+        first, own = (gathered.groups[each["id"]] for each in (gathered.captures[0], capture))
+        differ = [
+            f"{name} is {own.recorded.get(name, 'not stated')}, not {first.recorded.get(name, 'not stated')}"
+            for name in sorted(own.recorded.keys() | first.recorded.keys())
+            if own.recorded.get(name) != first.recorded.get(name)
+        ]
+        profiles = ", ".join(path.name for path in own.paths)
+        yield {"capture": capture["id"], "profiles": profiles, "because": "; ".join(differ)}
 
 
 def _workload(gathered: Gathered) -> Value | None:

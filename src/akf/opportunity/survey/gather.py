@@ -2,8 +2,9 @@
 
 Invariants:
 - The problems of all files are listed at once, and nothing is kept of a survey with one.
-- Profiles of one format are ranks, or parts in time, of one Capture. The Capture with the most steps is the one that is
-  asked about; others are looked at for faster providers.
+- Profiles of one format that were recorded alike are ranks, or parts in time, of one Capture. The Capture with the most
+  steps is the one that is asked about; others are looked at for faster providers, and what they were recorded with is
+  kept (`Group`).
 - Without model and arm there are no callsites, and none are guessed; kernels then stand for themselves.
 - What a framework's log tells of the baseline's health is the Capture's health.
 - Stages that no request of the trace falls into are left out of the Workload.
@@ -14,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from akf.contracts.canonical import canonical_bytes, digest, parse_canonical
 from akf.contracts.loader import Document, parse
-from akf.contracts.problems import DefectError, Problem
+from akf.contracts.problems import AkfError, DefectError, Problem
 from akf.contracts.schemas import validate
 from akf.frameworks.draft import Draft, draft
 from akf.frameworks.health import with_health
@@ -60,11 +61,19 @@ class Asked:
     data_class: str = "internal"
 
 
+class Group(NamedTuple):
+    """Profiles of one Capture, and how they were recorded as far as that is known before they are read."""
+
+    paths: tuple[Path, ...]
+    recorded: Mapping[str, str]
+
+
 @dataclass
 class Gathered:
     """The artifacts, canonical but for the Workload, and what has no artifact."""
 
     captures: list[Value] = field(default_factory=list)
+    groups: dict[str, Group] = field(default_factory=dict)
     workload: Value | None = None
     benchmark: Value | None = None
     comparisons: list[Value] = field(default_factory=list)
@@ -105,7 +114,8 @@ def gather(found: Sequence[Found], asked: Asked, shown: Shown = lambda _done, _a
         _benchmarks(result, of["benchmark"], asked)
     for place, group in enumerate(_together(of["profile"])):
         with complaints.noted():
-            result.captures.append(_capture(group, place, result.framework, logs, asked, shown))
+            result.captures.append(_capture(group.paths, place, result.framework, logs, asked, shown))
+            result.groups[result.captures[-1]["id"]] = group
     result.captures.sort(key=lambda capture: (-_steps(capture), capture["id"]))
     with complaints.noted():
         _traffic(result, of["trace"], asked)
@@ -121,16 +131,27 @@ def _only(found: Sequence[Found], kind: str, complaints: Complaints) -> Path | N
     return paths[0] if paths else None
 
 
-def _together(profiles: Sequence[Found]) -> Iterable[list[Path]]:
-    """Profiles that are parts of one Capture: of one format, and what their folders call the tool."""
-    groups: dict[str, list[Path]] = {}
+def _together(profiles: Sequence[Found]) -> Iterable[Group]:
+    """Profiles that are parts of one Capture: of one format, and recorded alike."""
+    groups: dict[tuple[str, str], Group] = {}
     for each in profiles:
-        groups.setdefault(each.layout, []).append(each.path)
+        recorded = _recorded(each.path)
+        key = each.layout, repr(sorted(recorded.items()))
+        before = groups.get(key, Group((), recorded))
+        groups[key] = before._replace(paths=(*before.paths, each.path))
     return groups.values()
 
 
+def _recorded(path: Path) -> dict[str, str]:
+    """How a profile was recorded; nothing where that is malformed, which is said when it is read."""
+    try:
+        return formats.recorded(path)
+    except AkfError:
+        return {}
+
+
 def _capture(
-    paths: list[Path], place: int, framework: Draft | None, logs: list[Path], asked: Asked, shown: Shown
+    paths: Sequence[Path], place: int, framework: Draft | None, logs: list[Path], asked: Asked, shown: Shown
 ) -> Value:
     options = ProfileOptions(
         id="capture" if place == 0 else f"capture-{place + 1}",

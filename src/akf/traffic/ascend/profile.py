@@ -20,6 +20,7 @@ from typing import Any
 
 import polars as pl
 
+from akf.contracts.files import open_regular
 from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import counted
 from akf.traffic import ascend_trace
@@ -28,10 +29,12 @@ from akf.traffic.ascend.folders import MSPROF, Site, find
 from akf.traffic.ascend.tasks import Kernels, in_spans, read_symbols, starts_of
 from akf.traffic.ascend_trace import Seen
 from akf.traffic.capture import LAUNCHES, WALLS, Facts, build
+from akf.traffic.cells import LONGEST_LINE
 from akf.traffic.events import Trace
 from akf.traffic.kernels import WINDOW, Tasks, named
-from akf.traffic.profiles import Complaints, Options, Shown, Sources, callsite_of, tool, with_completeness
+from akf.traffic.profiles import Complaints, Options, Shown, Sources, alike, callsite_of, tool, with_completeness
 from akf.traffic.reader import Progress
+from akf.traffic.tables import read_header
 from akf.traffic.watched import over
 
 _LOOKED_AT = {"memory_record": columns.MEMORY_RECORD, "operator_memory": columns.OPERATOR_MEMORY}
@@ -92,6 +95,21 @@ def ingest(paths: Sequence[Path], options: Options, shown: Shown = lambda _done,
         checks += _line_checks(own, line, whole=not tasks.outside)
     capture["checks"] = statistics.summed(checks)
     return with_completeness(capture, options)
+
+
+def recorded(path: Path) -> dict[str, str]:
+    """How the profiles under a path were recorded, by their settings and the first lines of their lists of kernels."""
+    found = []
+    for site in find([path]):
+        told = settings.of_site(site)
+        found.append({"tool": f"{site.tool} {told.version}", **told.settings})
+        for file in site.kernels:
+            with open(open_regular(file), "rb") as lines:  # noqa: PTH123 - an open descriptor
+                header, _ = read_header(lines.readline(LONGEST_LINE).rstrip(), columns.KERNELS, str(file))
+            if header is not None:
+                found[-1].setdefault("aic_metrics", columns.metrics(header.names) or "none")
+                found[-1]["steps"] = "numbered" if columns.STEP_ID in header.names else "not numbered"
+    return alike(found)
 
 
 def _line_checks(profiles: list[_Profile], line: dict[str, Any], *, whole: bool) -> list[dict[str, Any]]:
@@ -183,20 +201,10 @@ class _Profile:
         self.walls = walls.select(*WALLS, LAUNCHES)
 
     def _recorded(self) -> int | None:
-        if self._site.tool == MSPROF:
-            recorded = settings.of_devices(self._site.infos)
-        elif not self._site.infos:
-            return None
-        elif len(self._site.infos) > 1:
-            names = ", ".join(path.name for path in self._site.infos)
-            raise InvalidError.of(
-                "AKF-F132", f"several files say how it was recorded: {names}", file=str(self._site.infos[0].parent)
-            )
-        else:
-            recorded = settings.of_torch(self._site.infos[0])
-        self.version = recorded.version
-        self.settings = recorded.settings
-        return recorded.rank
+        told = settings.of_site(self._site)
+        self.version = told.version
+        self.settings = told.settings
+        return told.rank
 
     def _kernels(self, tasks: Tasks, rank: int | None, found: dict[str, list[pl.DataFrame]]) -> None:
         symbols = None

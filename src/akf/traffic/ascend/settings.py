@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from akf.contracts.files import read_input
 from akf.contracts.problems import InvalidError
 from akf.contracts.text import show
+from akf.traffic.ascend.folders import MSPROF, Site
 from akf.traffic.foreign import documents
 from akf.traffic.kernels import named
 
@@ -77,6 +78,21 @@ def of_torch(path: Path) -> Recorded:
     if isinstance(cann, str) and cann:
         settings["cann_version"] = _without_path(cann)
     return Recorded(rank, _without_path(version) if isinstance(version, str) and version else _UNKNOWN, settings)
+
+
+def of_site(site: Site) -> Recorded:
+    """What the files of a profile say.
+
+    Raises:
+        InvalidError: One is malformed, or several say it.
+    """
+    if site.tool == MSPROF:
+        return of_devices(site.infos)
+    if len(site.infos) > 1:
+        names = ", ".join(path.name for path in site.infos)
+        message = f"several files say how it was recorded: {names}"
+        raise InvalidError.of("AKF-F132", message, file=str(site.infos[0].parent))
+    return of_torch(site.infos[0]) if site.infos else Recorded(None, _UNKNOWN, {})
 
 
 def of_devices(paths: Sequence[Path]) -> Recorded:
