@@ -13,12 +13,43 @@ from collections.abc import Mapping
 from typing import Any
 
 from akf.routes.expressions import ExpressionError
-from akf.routes.launch_spec import resolve_shape
+from akf.routes.launch_spec import LaunchSpec, resolve_shape
 from akf.routes.route import Job, SourceRefused, one_source
 
 SYMBOL = "symbol."
 _VALUE = re.compile(r"[0-9]{1,18}|[0-9]{1,9}(?:\.[0-9]{1,18})?(?:e-?[0-9]{1,2})?")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+def kernel_name(job: Job, launch: LaunchSpec) -> str:
+    """The kernel's function: the option's, or the launch spec's symbol.
+
+    Raises:
+        SourceRefused: it cannot be the name of one.
+    """
+    kernel = job.options.get("kernel", launch.symbol)
+    if not _IDENTIFIER.fullmatch(kernel):
+        raise SourceRefused(f"kernel {kernel!r} is no Python identifier")
+    return kernel
+
+
+def values_named(prefix: str, job: Job, allowed: re.Pattern[str], what: str) -> dict[str, str]:
+    """The options that begin with a prefix, by the rest of their names.
+
+    Args:
+        prefix: such as `symbol.`.
+        job: what is built.
+        allowed: what a value must look like.
+        what: what a value that does not is not, in words.
+
+    Raises:
+        SourceRefused: one does not, or its name is no identifier.
+    """
+    values = {name.removeprefix(prefix): value for name, value in job.options.items() if name.startswith(prefix)}
+    for name, value in values.items():
+        if not _IDENTIFIER.fullmatch(name) or not allowed.fullmatch(value):
+            raise SourceRefused(f"{prefix.removesuffix('.')} {name}={value!r} is no {what}")
+    return values
 
 
 def specialised(job: Job, suffixes: tuple[str, ...], types: Mapping[str, str]) -> dict[str, Any]:
@@ -34,13 +65,8 @@ def specialised(job: Job, suffixes: tuple[str, ...], types: Mapping[str, str]) -
     """
     if job.launch is None:
         raise SourceRefused("a launch.json beside the source says what the kernel's tensors are")
-    values = {name.removeprefix(SYMBOL): value for name, value in job.options.items() if name.startswith(SYMBOL)}
-    for name, value in values.items():
-        if not _IDENTIFIER.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise SourceRefused(f"symbol {name}={value!r} is no size and no number")
-    kernel = job.options.get("kernel", job.launch.symbol)
-    if not _IDENTIFIER.fullmatch(kernel):
-        raise SourceRefused(f"kernel {kernel!r} is no Python identifier")
+    values = values_named(SYMBOL, job, _VALUE, "size and no number")
+    kernel = kernel_name(job, job.launch)
     sizes = {name: int(value) for name, value in values.items() if value.isdecimal()}
     tensors = []
     for arg in job.launch.args:

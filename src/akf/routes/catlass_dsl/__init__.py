@@ -10,9 +10,9 @@ Invariants:
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from akf.routes.frontends import front_end, front_end_files
 from akf.routes.route import Job, Plan, Route, StandIn, Step, error_lines
 from akf.routes.sandbox import Limits
 from akf.routes.specialised import specialised
@@ -34,7 +34,6 @@ fi
 echo 'error: this is a stand-in of AKF and compiles nothing' >&2
 exit 3
 """
-_PYTHON = ("-s", "-P", "-B", "-X", "pycache_prefix={work}/tmp", "in/frontend.py")
 _LIMITS = Limits(wall_s=300.0)
 
 
@@ -43,24 +42,17 @@ class CatlassDsl(Route):
 
     def plan(self, job: Job) -> Plan:
         """Lowering with the stand-in, the normal form, and the object with CANN's own tools."""
-        request = json.dumps(specialised(job, self.data.suffixes, TYPES)).encode()
-        seed = {"PYTHONHASHSEED": "0"}
+        finish = front_end(("finish",), (OBJECT,), _LIMITS)
         normal = (f"out/{LOWERED}", "--strip-debuginfo", "-o", f"out/{NORMAL}")
         steps = (
-            Step("python", (*_PYTHON, "lower", "in/request.json"), (LOWERED,), (), _LIMITS, seed),
+            front_end(("lower", "in/request.json"), (LOWERED,), _LIMITS),
             Step("bishengir-opt-a5", normal, (NORMAL,), (), _LIMITS, normalises=True),
-            Step(
-                "python",
-                (*_PYTHON, "finish"),
-                (OBJECT,),
-                (),
-                _LIMITS,
-                seed | {"ASCEND_HOME_PATH": "{toolkit}"},
-                needs=(COMPILER, "ccec", "llvm-link"),
+            finish._replace(
+                variables={**finish.variables, "ASCEND_HOME_PATH": "{toolkit}"}, needs=(COMPILER, "ccec", "llvm-link")
             ),
         )
         stand_ins = {COMPILER: StandIn(STAND_IN.encode(), SAYS)}
-        return Plan(steps, {"frontend.py": FRONTEND.read_bytes(), "request.json": request}, stand_ins)
+        return Plan(steps, front_end_files(FRONTEND, specialised(job, self.data.suffixes, TYPES)), stand_ins)
 
     def errors(self, text: str) -> list[str]:
         """Errors with the package's own reasons and places."""

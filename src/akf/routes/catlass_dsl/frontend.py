@@ -1,14 +1,13 @@
 """Runs under the environment's own interpreter, inside the sandbox: CATLASS DSL to lowered MLIR, and to an object.
 
-It imports nothing of AKF. `lower REQUEST` runs the source and writes `out/lowered.mlir`: the package lowers only where
-some `hivmc-a5` answers for its version, so `in/bin`, where a stand-in lies, comes first on the path, and what fails
-after the lowering is expected. `finish` runs nothing of the source: it has the real `hivmc-a5`, `ccec` and `llvm-link`
-and makes `out/kernel.o` of the MLIR, as catlass 2.1.0 does.
+Of AKF it imports `source_module` only. `lower REQUEST` runs the source and writes `out/lowered.mlir`: the package
+lowers only where some `hivmc-a5` answers for its version, so `in/bin`, where a stand-in lies, comes first on the path,
+and what fails after the lowering is expected. `finish` runs nothing of the source: it has the real `hivmc-a5`, `ccec`
+and `llvm-link` and makes `out/kernel.o` of the MLIR, as catlass 2.1.0 does.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import os
@@ -18,6 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from akf.routes.source_module import kernel_of, values_of
 
 LOWERED, OBJECT = "lowered.mlir", "kernel.o"
 TARGET = "Ascend950PR_9589"
@@ -29,24 +30,13 @@ def lower(request: dict[str, Any]) -> None:
     """Lower one kernel for one set of sizes."""
     from catlass import tla  # noqa: PLC0415
 
-    spec = importlib.util.spec_from_file_location("akf_kernel", request["source"])
-    if spec is None or spec.loader is None:
-        sys.exit(f"error: {request['source']} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["akf_kernel"] = module
-    spec.loader.exec_module(module)
-    kernel = getattr(module, request["kernel"], None)
-    if kernel is None:
-        sys.exit(f"error: {request['source']} holds no @tla.kernel function {request['kernel']!r}")
+    kernel = kernel_of(request["source"], request["kernel"], "@tla.kernel function")
     tensors = [
         tla.make_fake_tensor(getattr(tla, each["dtype"]), tuple(each["shape"]), tuple(each["strides"]))
         for each in request["tensors"]
     ]
     names = list(inspect.signature(kernel).parameters)[len(tensors) :]
-    absent = [name for name in names if name not in request["symbols"]]
-    if absent:
-        sys.exit(f"error: parameter {absent[0]!r} has no value; give it with --option symbol.{absent[0]}=VALUE")
-    values = [_value(request["symbols"][name]) for name in names]
+    values = values_of(names, request["symbols"])
     os.environ["PATH"] = f"{Path('in/bin').absolute()}:{os.environ['PATH']}"
     raised: Exception | None = None
     try:
@@ -73,13 +63,6 @@ def finish() -> None:
     command += [f"--link-aicore-bitcode={get_bc_paths(mode)}", "-o", f"out/{OBJECT}"]
     print(f"$ {shlex.join(command)}", flush=True)
     sys.exit(subprocess.run(command, check=False).returncode)
-
-
-def _value(text: str) -> object:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,14 @@ HEADERS = ("-isystem", "{headers}/tilelang/3rdparty/pto-isa/include", "-isystem"
 SIMULATED = {"ascend910b": "A2A3", "ascend910_93": "A2A3", "ascend950": "A5"}
 MEMORY = {"ascend910b": "MEMORY_BASE", "ascend910_93": "MEMORY_BASE", "ascend950": "REGISTER_BASE"}
 OBJECT = "kernel.so"
+AICORE = (
+    "-mllvm", "-cce-aicore-stack-size=0x8000",
+    "-mllvm", "-cce-aicore-function-stack-size=0x8000",
+    "-mllvm", "-cce-aicore-record-overflow=true",
+    "-mllvm", "-cce-aicore-addr-transform",
+    "-mllvm", "-cce-aicore-dcci-insert-for-scalar=false",
+)  # fmt: skip
+"""What TileLang 0.1.4 and CATLASS DSL 2.1.0 tell the compiler of a core's stack, addresses and overflow."""
 _COMPILE = Limits(wall_s=300.0)
 
 
@@ -49,11 +57,7 @@ def _device(job: Job) -> tuple[str, ...]:
     return (
         "-c", "-O2", "-std=gnu++17", "-x", "cce", "--cce-aicore-only", f"--cce-aicore-arch={job.target}-{core}",
         f"-D{MEMORY[str(job.family)]}",
-        "-mllvm", "-cce-aicore-stack-size=0x8000",
-        "-mllvm", "-cce-aicore-function-stack-size=0x8000",
-        "-mllvm", "-cce-aicore-record-overflow=true",
-        "-mllvm", "-cce-aicore-addr-transform",
-        "-mllvm", "-cce-aicore-dcci-insert-for-scalar=false",
+        *AICORE,
         *(word.replace("-isystem", "-I") for word in HEADERS), "-I", "{toolkit}/include",
     )  # fmt: skip
 

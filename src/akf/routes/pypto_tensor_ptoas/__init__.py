@@ -8,9 +8,9 @@ Invariants:
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from akf.routes.frontends import front_end, front_end_files
 from akf.routes.route import Job, Plan, Route, Step
 from akf.routes.sandbox import Limits
 from akf.routes.specialised import specialised
@@ -22,21 +22,19 @@ TYPES = {each: each for each in ("float16", "bfloat16", "float32", "int8", "int3
 ARCHITECTURES = {"2201": ("a3", "dav-c220"), "3510": ("a5", "dav-c310")}
 _GRAPH = Limits(wall_s=300.0)
 _COMPILE = Limits(wall_s=600.0)
-_PYTHON = ("-s", "-P", "-B", "-X", "pycache_prefix={work}/tmp", "in/frontend.py")
 
 
 def graph(job: Job, suffixes: tuple[str, ...]) -> tuple[Step, dict[str, bytes]]:
     """The step that makes PyPTO's graph, and the files that it reads."""
-    request = json.dumps(specialised(job, suffixes, TYPES)).encode()
-    step = Step("python", (*_PYTHON, "graph"), (GRAPH,), (REPORT, ASSEMBLY), _GRAPH, {"PYTHONHASHSEED": "0"})
-    return step, {"frontend.py": FRONTEND.read_bytes(), "request.json": request}
+    step = front_end(("graph",), (GRAPH,), _GRAPH)._replace(may_make=(REPORT, ASSEMBLY))
+    return step, front_end_files(FRONTEND, specialised(job, suffixes, TYPES))
 
 
 def sources(step: Step) -> Step:
     """The same call where CANN is: PyPTO writes CCE sources then."""
     variables = {**step.variables, "ASCEND_HOME_PATH": "{toolkit}"}
-    argv = (*_PYTHON, "sources")
-    return step._replace(argv=argv, makes=(SOURCE,), may_make=(), variables=variables, needs=("bisheng",))
+    made = front_end(("sources",), (SOURCE,), step.limits)
+    return made._replace(variables=variables, needs=("bisheng",))
 
 
 def cce(job: Job) -> Step:

@@ -1,14 +1,13 @@
 """Runs under the environment's own interpreter, inside the sandbox: a PyPTO kernel to its graph, or to CCE sources.
 
-It imports nothing of AKF. `in/request.json` names the kernel, its tensors and its numbers. PyPTO 0.2.0 builds the graph
-when the kernel is called, so it is called, with tensors of ones. Its mode SIM computes no result; that is seen and said
-here, so that nobody takes the call for a run. `sources` takes the CCE sources that PyPTO writes where CANN is; `.pto`
-is taken where a release of PyPTO writes it, which 0.2.0 does not.
+Of AKF it imports `source_module` only. `in/request.json` names the kernel, its tensors and its numbers. PyPTO 0.2.0
+builds the graph when the kernel is called, so it is called, with tensors of ones. Its mode SIM computes no result; that
+is seen and said here, so that nobody takes the call for a run. `sources` takes the CCE sources that PyPTO writes where
+CANN is; `.pto` is taken where a release of PyPTO writes it, which 0.2.0 does not.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import os
@@ -16,6 +15,8 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
+
+from akf.routes.source_module import kernel_of, values_of
 
 GRAPH, REPORT, ASSEMBLY, SOURCE = "program.json", "cost_model.txt", "program.pto", "kernel.cpp"
 FOUND = {GRAPH: GRAPH, "*.pto": ASSEMBLY, "CostModelSimulationOutput/_simulate.stat.report.txt": REPORT}
@@ -25,22 +26,12 @@ def call(request: dict[str, Any]) -> None:
     """Call the kernel once for one set of sizes."""
     import torch  # noqa: PLC0415
 
-    spec = importlib.util.spec_from_file_location("akf_kernel", request["source"])
-    if spec is None or spec.loader is None:
-        sys.exit(f"error: {request['source']} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["akf_kernel"] = module
-    spec.loader.exec_module(module)
-    kernel = getattr(module, request["kernel"], None)
-    if kernel is None:
-        sys.exit(f"error: {request['source']} holds no function {request['kernel']!r}")
+    kernel = kernel_of(request["source"], request["kernel"], "function")
     tensors = [torch.ones(each["shape"], dtype=getattr(torch, each["dtype"])) for each in request["tensors"]]
     names = list(inspect.signature(getattr(kernel, "_original_func", kernel)).parameters)[len(tensors) :]
-    absent = [name for name in names if name not in request["symbols"]]
-    if absent:
-        sys.exit(f"error: parameter {absent[0]!r} has no value; give it with --option symbol.{absent[0]}=VALUE")
+    values = values_of(names, request["symbols"])
     before = [tensor.clone() for tensor in tensors]
-    kernel(*tensors, *(_value(request["symbols"][name]) for name in names))
+    kernel(*tensors, *values)
     if all(torch.equal(old, new) for old, new in zip(before, tensors, strict=True)):
         print("[NOTE] the call wrote no tensor: this run mode computes no results")
 
@@ -60,13 +51,6 @@ def main(word: str) -> None:
     if len(made) != 1:
         sys.exit(f"error: the call left {len(made)} CCE sources, not one")
     shutil.copyfile(made[0], Path("out", SOURCE))
-
-
-def _value(text: str) -> object:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ Invariants:
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from akf.routes.frontends import front_end, front_end_files
 from akf.routes.route import Job, Plan, Route, Step
 from akf.routes.sandbox import Limits
 from akf.routes.specialised import specialised
@@ -34,9 +34,7 @@ _COMPILE = Limits(wall_s=600.0)
 def lowering(job: Job, suffixes: tuple[str, ...], file: str, lower: dict[str, str]) -> tuple[Step, dict[str, bytes]]:
     """The step in which TileLang lowers a program, and the files that it reads."""
     request = {**specialised(job, suffixes, TYPES), "file": file, "lower": lower}
-    python = ("-s", "-P", "-B", "-X", "pycache_prefix={work}/tmp", "in/frontend.py")
-    step = Step("python", python, (file,), (), _LOWER, {"PYTHONHASHSEED": "0"})
-    return step, {"frontend.py": FRONTEND.read_bytes(), "request.json": json.dumps(request).encode()}
+    return front_end((), (file,), _LOWER), front_end_files(FRONTEND, request)
 
 
 def compiling(*words: str) -> Step:

@@ -7,6 +7,7 @@ Invariants:
 
 from __future__ import annotations
 
+from akf.routes.pto_isa_direct import AICORE
 from akf.routes.route import Job, Plan, Route
 from akf.routes.tilelang_ascend_ascendc import CANN, LIBRARIES, SOURCE, TILELANG, compiling, lowering
 
@@ -23,11 +24,7 @@ class TileLangPto(Route):
         architecture, memory = ("dav-c310", "REGISTER_BASE") if job.target == NEWER else ("dav-c220", "MEMORY_BASE")
         words = (
             f"--cce-aicore-arch={architecture}", f"-D{memory}", "-O2", "-std=gnu++17", "-xcce",
-            "-mllvm", "-cce-aicore-stack-size=0x8000",
-            "-mllvm", "-cce-aicore-function-stack-size=0x8000",
-            "-mllvm", "-cce-aicore-record-overflow=true",
-            "-mllvm", "-cce-aicore-addr-transform",
-            "-mllvm", "-cce-aicore-dcci-insert-for-scalar=false",
+            *AICORE,
             "-DL2_CACHE_HINT", "-I", f"{TILELANG}/3rdparty/pto-isa/include", *CANN, "-L", "{toolkit}/lib64",
             "-I", f"{TILELANG}/src", "-Wno-macro-redefined", "-Wno-ignored-attributes", "-lstdc++", *LIBRARIES,
         )  # fmt: skip

@@ -9,14 +9,15 @@ Invariants:
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 from akf.routes import outcomes
+from akf.routes.frontends import front_end, front_end_files
 from akf.routes.outcomes import Outcome
 from akf.routes.route import Job, Plan, Route, SourceRefused, Step, error_lines, one_source
 from akf.routes.sandbox import Ended, Limits
+from akf.routes.specialised import kernel_name, values_named
 from akf.routes.triton_ascend.linalg import to_object
 
 NAME = "triton_ascend"
@@ -29,7 +30,6 @@ CONSTEXPR = "constexpr."
 NEWER = "ascend950"
 HIVM = "module.hivm.opt.mlir"
 _VALUE = re.compile(r"-?[0-9]{1,18}|true|false|fp16|bf16|fp32|i8|i32|i64")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _OVERFLOW = re.compile(
     r"\b(?:ub|cbuf|cc|l1|l0[abc]) overflow, requires [0-9]+ bits while [0-9]+ bits available", re.IGNORECASE
 )
@@ -45,20 +45,11 @@ class TritonAscend(Route):
         """Front end, adapter, compiler, and the compiler's IR without locations."""
         newer = job.family == NEWER
         suffix = "-a5" if newer else ""
-        python = ("-s", "-P", "-B", "-X", "pycache_prefix={work}/cache", "in/frontend.py")
-        seed = {"PYTHONHASHSEED": "0"}
-        request = json.dumps(self._request(job, newer=newer), sort_keys=True).encode()
+        request = self._request(job, newer=newer)
         steps = (
-            Step("python", (*python, "compile", "in/request.json"), ("kernel.ttir.mlir",), (), _FRONT, seed),
+            front_end(("compile", "in/request.json"), ("kernel.ttir.mlir",), _FRONT),
             Step("triton-adapter-opt", _adapter(newer=newer), ("kernel.linalg.mlir",), (), _FRONT),
-            Step(
-                "python",
-                (*python, "prepare", "in/request.json"),
-                ("kernel.nomix.mlir", "kernel.json"),
-                (),
-                _FRONT,
-                seed,
-            ),
+            front_end(("prepare", "in/request.json"), ("kernel.nomix.mlir", "kernel.json"), _FRONT),
             hivm(job, "kernel.nomix.mlir"),
             Step(
                 f"bishengir-opt{suffix}",
@@ -69,7 +60,7 @@ class TritonAscend(Route):
                 normalises=True,
             ),
         )
-        return Plan(steps, {"frontend.py": FRONTEND.read_bytes(), "request.json": request})
+        return Plan(steps, front_end_files(FRONTEND, request))
 
     def classify(self, step: Step, ran: Ended, made: frozenset[str]) -> Outcome | None:
         """Overflow, a missing `hivmc`, or what every tool may do."""
@@ -97,15 +88,8 @@ class TritonAscend(Route):
         if job.launch is None:
             raise SourceRefused("a launch.json beside the source says what the kernel's arguments are")
         source = one_source(job.sources, self.data.suffixes)
-        constexprs = {
-            name.removeprefix(CONSTEXPR): value for name, value in job.options.items() if name.startswith(CONSTEXPR)
-        }
-        for name, value in constexprs.items():
-            if not _IDENTIFIER.fullmatch(name) or not _VALUE.fullmatch(value):
-                raise SourceRefused(f"constexpr {name}={value!r} is no integer, true, false or dtype such as fp32")
-        kernel = job.options.get("kernel", job.launch.symbol)
-        if not _IDENTIFIER.fullmatch(kernel):
-            raise SourceRefused(f"kernel {kernel!r} is no Python identifier")
+        constexprs = values_named(CONSTEXPR, job, _VALUE, "integer, true, false or dtype such as fp32")
+        kernel = kernel_name(job, job.launch)
         types = {
             arg.name: ("*" if arg.kind == "tensor" else "") + TYPES[arg.dtype]
             for arg in job.launch.args

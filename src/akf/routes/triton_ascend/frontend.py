@@ -1,18 +1,19 @@
 """Runs under the environment's own interpreter, inside the sandbox: Triton source to Triton IR, and its facts.
 
-It imports nothing of AKF. `compile REQUEST` runs the source and writes `out/kernel.ttir.mlir`; `prepare REQUEST` takes
-the mix mode out of the Linalg IR, which the compiler does not want to see, and writes what it said to
+Of AKF it imports `source_module` only. `compile REQUEST` runs the source and writes `out/kernel.ttir.mlir`; `prepare
+REQUEST` takes the mix mode out of the Linalg IR, which the compiler does not want to see, and writes what it said to
 `out/kernel.json`.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
+
+from akf.routes.source_module import kernel_of
 
 OUT = Path("out")
 
@@ -23,15 +24,9 @@ def compile_source(request: dict[str, Any]) -> None:
     from triton.backends.compiler import GPUTarget  # noqa: PLC0415
     from triton.compiler.compiler import ASTSource, make_backend  # noqa: PLC0415
 
-    spec = importlib.util.spec_from_file_location("akf_kernel", request["source"])
-    if spec is None or spec.loader is None:
-        sys.exit(f"error: {request['source']} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["akf_kernel"] = module
-    spec.loader.exec_module(module)
-    kernel = getattr(module, request["kernel"], None)
-    if kernel is None or not hasattr(kernel, "arg_names"):
-        sys.exit(f"error: {request['source']} holds no @triton.jit function {request['kernel']!r}")
+    kernel = kernel_of(request["source"], request["kernel"], "@triton.jit function")
+    if not hasattr(kernel, "arg_names"):
+        sys.exit(f"error: {request['kernel']} of {request['source']} is no @triton.jit function")
     constants = {name: _value(text) for name, text in request["constexprs"].items()}
     signature = {}
     for name in kernel.arg_names:
