@@ -133,6 +133,10 @@ def test_lines_of_time_can_be_told_apart_without_colour(scheme: str) -> None:
         (0.05543, "share", "5.54 %"),
         (0.0541, "share", "5.41 %"),
         (1, "share", "100 %"),
+        (0.1213, "gain", "+12.1 %"),
+        (-0.0013, "gain", "-0.13 %"),
+        (0.00001, "gain", "+<0.01 %"),
+        (0, "gain", "0 %"),
         (0.125, "share", "12.5 %"),
         (0.00001, "share", "<0.01 %"),
         (0, "share", "0 %"),
@@ -167,6 +171,8 @@ def _numbers(value: Any, name: str = "") -> Iterator[str]:
 
 
 def _number(value: float, name: str) -> str:
+    if name.endswith("_gains"):
+        return numbers.gain(value)
     if name.endswith("_ns"):
         return numbers.number(value, "ns")
     if name in {"share_ratio", "low_ratio", "high_ratio"}:

@@ -63,6 +63,20 @@ def whole() -> m.Report:
                 )),
                 m.Table(caption="All", columns=("callsite", "share", "answer", "note"),
                         rows=(("rms-norm", share, good, None), ("rope", share, plain, "fused"))),
+                m.Comparisons(caption="Pairs", noise_limit=m.Quantity(value=0.015, unit="share"), rows=(
+                    m.Comparison(name="op-latency", detail="correlate by -0.19",
+                                 gain=m.Quantity(value=0.1213, unit="gain", low=0.1088, high=0.1402),
+                                 pair_gains=(0.1188, 0.1277, 0.1402, -0.0013), aa_pair_gains=(0.0021, -0.0017),
+                                 aa=m.Quantity(value=0.0004, unit="gain", low=-0.0031, high=0.0047),
+                                 limit=m.Quantity(value=0.05, unit="gain"), limit_name="threshold", mark=good),
+                    m.Comparison(name="decode-1", gain=m.Quantity(value=-0.0811, unit="gain"), pair_gains=(-0.0811,)),
+                )),
+                m.Spreads(caption="Values", sides=("baseline", "candidate"), rows=(
+                    m.Spread(name="decode-8", least=m.Quantity(value=1805, unit="ns"),
+                             most=m.Quantity(value=7094, unit="ns"), first_counts=(0, 2, 41, 7),
+                             second_counts=(33, 17, 0, 0), first=m.Quantity(value=6050, unit="ns"),
+                             second=m.Quantity(value=2070, unit="ns"), note="256 launches a batch"),
+                )),
                 m.Items(tone="warn", items=(m.Item(code="AKF-F440", text="No trace.", remedy="Add a `trace`."),)),
                 m.Command(command="akf triage campaign.json", purpose="Next:"),
                 m.Prose(text="One.\n\nTwo with `code`."),
@@ -80,7 +94,7 @@ HOSTILE = st.one_of(
     st.text(st.characters(codec=None), max_size=24),
 )  # fmt: skip
 UNITS: st.SearchStrategy[m.Unit] = st.sampled_from(
-    ["count", "share", "times", "ns", "ms", "s", "mhz", "bytes", "tokens", "per_s"]
+    ["count", "share", "gain", "times", "ns", "ms", "s", "mhz", "bytes", "tokens", "per_s"]
 )
 TONES = st.sampled_from(["good", "warn", "bad", "info", "plain"])
 NUMBERS = st.one_of(st.integers(-(2**53) + 1, 2**53 - 1), st.floats(-1e15, 1e15))
@@ -124,6 +138,36 @@ def curves(draw: st.DrawFn) -> m.Curve:
                    needed_ratio=draw(bound), mark=draw(st.none() | MARKS))  # fmt: skip
 
 
+GAINS = st.floats(-1, 1e6)
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> m.Comparison:
+    """Pairs, with an interval, A/A and a limit or without."""
+    low, gain, high = sorted(draw(st.tuples(GAINS, GAINS, GAINS)))
+    ends = {"low": low, "high": high} if draw(st.booleans()) else {}
+    return m.Comparison(
+        name=draw(HOSTILE), detail=draw(st.none() | HOSTILE), gain=m.Quantity(value=gain, unit="gain", **ends),
+        pair_gains=tuple(draw(st.lists(GAINS, min_size=1, max_size=4))), aa=draw(st.none() | quantities()),
+        aa_pair_gains=tuple(draw(st.lists(GAINS, max_size=3))), limit=draw(st.none() | quantities()),
+        limit_name=draw(HOSTILE), mark=draw(st.none() | MARKS),
+    )  # fmt: skip
+
+
+@st.composite
+def spreads(draw: st.DrawFn) -> m.Spread:
+    """Counts over bins, with medians inside or outside."""
+    least, most = sorted(draw(st.tuples(NUMBERS, NUMBERS)))
+    bins = draw(st.integers(1, 4))
+    counts = st.lists(st.integers(0, 999), min_size=bins, max_size=bins).map(tuple)
+    unit = draw(UNITS)
+    return m.Spread(
+        name=draw(HOSTILE), least=m.Quantity(value=least, unit=unit), most=m.Quantity(value=most, unit=unit),
+        first_counts=draw(counts), second_counts=draw(counts), first=draw(quantities()), second=draw(quantities()),
+        note=draw(st.none() | HOSTILE),
+    )  # fmt: skip
+
+
 TIMES = st.integers(0, 2**50)
 WHOLE = st.builds(
     m.RankTime, rank=st.integers(0, 999), steps=st.integers(1, 9), computing_ns=TIMES, communication_ns=TIMES,
@@ -144,6 +188,13 @@ BLOCKS = st.one_of(
     st.builds(m.Shares, caption=HOSTILE, whole=HOSTILE, bars=_tuples(bars(), 1)),
     st.builds(m.Timeline, caption=HOSTILE, ranks=_tuples(RANKS, 1)),
     st.builds(m.Curves, caption=HOSTILE, target_ratio=st.none() | st.floats(1, 1e6), curves=_tuples(curves(), 1)),
+    st.builds(
+        m.Comparisons,
+        caption=HOSTILE,
+        noise_limit=st.none() | st.builds(m.Quantity, value=RATIO, unit=st.just("share")),
+        rows=_tuples(comparisons(), 1),
+    ),
+    st.builds(m.Spreads, caption=HOSTILE, sides=st.tuples(HOSTILE, HOSTILE), rows=_tuples(spreads(), 1)),
     st.builds(m.Items, tone=TONES, items=_tuples(st.builds(m.Item, text=HOSTILE, code=st.none() | HOSTILE))),
     st.builds(m.Command, command=HOSTILE, purpose=st.none() | HOSTILE),
 )

@@ -61,6 +61,7 @@ COMMANDS: dict[str, dict[str, Callable[..., Result]]] = {
         "judge": runs.judge,
         "audit": runs.audit,
         "status": runs.status,
+        "report": runs.report,
         "survey": traffic.survey,
         "schema": checks.schema,
         "explain": checks.explain,

@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
 USAGE = 2
 LATER = frozenset({
     "arm", "bundle", "calibrate", "capture", "deploy", "diff", "doctor", "init",
-    "job", "judge-suite", "knowledge", "release", "report", "rollback", "runtime", "server",
+    "job", "judge-suite", "knowledge", "release", "rollback", "runtime", "server",
     "try", "verify", "worker",
 })  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The three charts, as SVG that grows with the page: shares, time of steps, bounds.
+"""The charts of a triage, as SVG that grows with the page: shares, time of steps, bounds.
 
 Invariants:
 - Coordinates along the page are percentages, so that bars grow with the page and text does not.
@@ -12,8 +12,13 @@ from collections.abc import Iterator, Sequence
 
 from akf.contracts.text import counted
 from akf.report import numbers
-from akf.report.markup import Markup, joined, tag
+from akf.report.markup import Markup, tag
 from akf.report.model import Bar, Curve, RankTime
+from akf.report.shapes import fixed as _fixed
+from akf.report.shapes import label as _label
+from akf.report.shapes import percent as _percent
+from akf.report.shapes import picture as _svg
+from akf.report.shapes import upright as _line
 
 _FULL = 100.0
 _NICE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -200,23 +205,3 @@ def _across(y: float, kind: str) -> Markup:
 
 def _level(y: float, kind: str) -> Markup:
     return tag("line", class_=kind, x1="0", x2="100%", y1=f"{y:g}", y2=f"{y:g}")
-
-
-def _line(x: float, y1: int, y2: int, kind: str) -> Markup:
-    return tag("line", class_=kind, x1=f"{_fixed(x)}%", x2=f"{_fixed(x)}%", y1=str(y1), y2=str(y2))
-
-
-def _label(x: float, y: float, words: str, anchor: str, kind: str | None = None) -> Markup:
-    return tag("text", words, class_=kind, x=f"{_fixed(x)}%", y=_fixed(y), text_anchor=anchor)
-
-
-def _svg(label: str, height: int, *parts: Markup) -> Markup:
-    return tag("svg", joined(*parts), role="img", aria_label=label, width="100%", height=str(height))
-
-
-def _percent(part: float) -> str:
-    return f"{_fixed(_FULL * part)}%"
-
-
-def _fixed(value: float) -> str:
-    return f"{value:.2f}".removesuffix(".00")

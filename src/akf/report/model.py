@@ -25,9 +25,11 @@ VERSION = 1
 MOST_RANKS = 256
 MOST_STEPS = 512
 """As many steps as a Capture keeps apart."""
+MOST_PAIRS = 500
+MOST_BINS = 128
 LONGEST_TEXT = 65_536
 
-Unit = Literal["count", "share", "times", "ns", "ms", "s", "mhz", "bytes", "tokens", "per_s"]
+Unit = Literal["count", "share", "gain", "times", "ns", "ms", "s", "mhz", "bytes", "tokens", "per_s"]
 Tone = Literal["good", "warn", "bad", "info", "plain"]
 Number = Annotated[int, Field(ge=-(2**53) + 1, le=2**53 - 1)] | Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)] | Annotated[int, Field(ge=0, le=1)]
@@ -214,6 +216,65 @@ class Curves(Value):
     curves: Annotated[tuple[Curve, ...], Field(min_length=1)]
 
 
+class Comparison(Value):
+    """What pairs of two sides say: the gain of every pair in the order of measurement, and the interval of all.
+
+    `aa` and `aa_pair_gains` are the same of the baseline against itself; `limit` is what the interval has to exceed.
+    """
+
+    name: Words
+    detail: Words | None = None
+    gain: Quantity
+    pair_gains: Annotated[tuple[Number, ...], Field(min_length=1, max_length=MOST_PAIRS)]
+    aa: Quantity | None = None
+    aa_pair_gains: Annotated[tuple[Number, ...], Field(max_length=MOST_PAIRS)] = ()
+    limit: Quantity | None = None
+    limit_name: Words = "limit"
+    mark: Mark | None = None
+
+
+class Comparisons(Value):
+    """Comparisons over one scale of gains, with the noise limit around 0."""
+
+    block: Literal["comparisons"] = "comparisons"
+    caption: Words
+    noise_limit: Quantity | None = None
+    rows: Annotated[tuple[Comparison, ...], Field(min_length=1)]
+
+
+class Spread(Value):
+    """How often each value was measured on two sides: counts over equal bins from `least` to `most`.
+
+    Values outside stand in the first and the last bin; `note` says so.
+    """
+
+    name: Words
+    least: Quantity
+    most: Quantity
+    first_counts: Annotated[tuple[Count, ...], Field(min_length=1, max_length=MOST_BINS)]
+    second_counts: Annotated[tuple[Count, ...], Field(min_length=1, max_length=MOST_BINS)]
+    first: Quantity
+    second: Quantity
+    note: Words | None = None
+
+    @model_validator(mode="after")
+    def _binned(self) -> Self:
+        if len(self.first_counts) != len(self.second_counts):
+            raise ValueError("both sides have the same bins")
+        if self.least.value > self.most.value:
+            raise ValueError("the bins end before they begin")
+        return self
+
+
+class Spreads(Value):
+    """Distributions of single values, one small chart a row; `sides` names the upper and the lower half."""
+
+    block: Literal["spreads"] = "spreads"
+    caption: Words
+    sides: tuple[Words, Words]
+    rows: Annotated[tuple[Spread, ...], Field(min_length=1)]
+
+
 class Item(Value):
     """Something that is wrong, missing or to be known, and what to do about it."""
 
@@ -239,7 +300,8 @@ class Command(Value):
 
 
 Block = Annotated[
-    Prose | Verdict | Facts | Table | Shares | Timeline | Curves | Items | Command, Field(discriminator="block")
+    Prose | Verdict | Facts | Table | Shares | Timeline | Curves | Comparisons | Spreads | Items | Command,
+    Field(discriminator="block"),
 ]
 
 

@@ -30,6 +30,8 @@ def number(value: float, unit: str) -> str:
         return _scaled(value, _BYTES)
     if unit == "share":
         return percent(value)
+    if unit == "gain":
+        return gain(value)
     if unit == "times":
         return times(_rounded(value))
     return f"{_rounded(value)}{_AFTER.get(unit, '')}"
@@ -48,6 +50,12 @@ def percent(ratio: float) -> str:
     if value == round(value):
         return f"{round(value)} %"
     return f"{value:.2f} %" if abs(value) < 10 else f"{value:.1f} %"  # noqa: PLR2004 - three digits
+
+
+def gain(ratio: float) -> str:
+    """A change in percent, with its sign."""
+    words = percent(ratio)
+    return f"+{words}" if ratio > 0 else words
 
 
 def _scaled(value: float, units: tuple[tuple[int, str], ...]) -> str:

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from akf.contracts.text import counted
-from akf.report import charts, numbers
+from akf.report import charts, numbers, plots
 from akf.report.markup import Markup, joined, tag
 from akf.report.model import (
     Bar,
     Cell,
     Command,
+    Comparison,
+    Comparisons,
     Curve,
     Curves,
     Facts,
@@ -34,6 +36,8 @@ from akf.report.model import (
     Report,
     Section,
     Shares,
+    Spread,
+    Spreads,
     Table,
     Timeline,
     Verdict,
@@ -198,6 +202,69 @@ def _curve(curve: Curve, target: float | None, end: float) -> Markup:
     return tag("figure", caption, charts.curve(curve, target, end))
 
 
+def _comparisons(block: Comparisons) -> Markup:
+    over = plots.scale(block)
+    keys = [("pair", "ratio of a pair, in order"), ("interval", "estimate and interval")]
+    if any(row.aa_pair_gains for row in block.rows):
+        keys.append(("ring", "A/A pair"))
+    if any(row.aa is not None for row in block.rows):
+        keys.append(("aa-band", "A/A interval"))
+    if block.noise_limit is not None:
+        keys.append(("noise", f"noise limit \u00b1{numbers.percent(float(block.noise_limit.value))}"))
+    keys += [("target", name) for name in dict.fromkeys(row.limit_name for row in block.rows if row.limit is not None)]
+    marked = any(row.mark for row in block.rows)
+    head = [tag("th", words, scope="col") for words in ("what", "gain of every pair", "gain")]
+    if marked:
+        head.append(tag("th", "outcome", scope="col"))
+    rows = [_comparison(row, block.noise_limit, over, marked) for row in block.rows]
+    return joined(_legend(keys), _scrolling(block.caption, "shares", head, rows))
+
+
+def _comparison(row: Comparison, noise_limit: Quantity | None, over: plots.Scale, marked: bool) -> Markup:
+    figures = [_figure(row.gain)]
+    if row.limit is not None:
+        figures.append(tag("div", f"{row.limit_name} {numbers.number(row.limit.value, row.limit.unit)}", class_="soft"))
+    if row.aa is not None:
+        figures.append(tag("div", "A/A ", _figure(row.aa), class_="soft"))
+    cells = [
+        tag("th", row.name, _note(row.detail), scope="row", role="rowheader"),
+        tag("td", plots.comparison(row, noise_limit, over), role="cell"),
+        tag("td", *figures, class_="right", role="cell"),
+    ]
+    if marked:
+        cells.append(tag("td", _cell(row.mark) if row.mark else "", role="cell"))
+    return tag("tr", *cells, role="row")
+
+
+def _figure(value: Quantity) -> Markup:
+    ends = numbers.interval(value.low, value.high, value.unit)
+    return joined(tag("span", numbers.number(value.value, value.unit), class_="number"), _maybe("span", ends, "ends"))
+
+
+def _spreads(block: Spreads) -> Markup:
+    keys = [("first", f"{block.sides[0]}, upwards"), ("second", f"{block.sides[1]}, downwards"), ("median", "median")]
+    head = [tag("th", words, scope="col") for words in ("what", "how often each value", "median")]
+    return joined(
+        _legend(keys), _scrolling(block.caption, "shares", head, [_spread(row, block.sides) for row in block.rows])
+    )
+
+
+def _spread(row: Spread, sides: tuple[str, str]) -> Markup:
+    figures = [
+        tag("div", f"{side} ", _figure(value)) for side, value in zip(sides, (row.first, row.second), strict=True)
+    ]
+    cells = [
+        tag("th", row.name, _note(row.note), scope="row", role="rowheader"),
+        tag("td", plots.spread(row, sides), role="cell"),
+        tag("td", *figures, class_="right", role="cell"),
+    ]
+    return tag("tr", *cells, role="row")
+
+
+def _legend(keys: Iterable[tuple[str, str]]) -> Markup:
+    return tag("ul", *(tag("li", plots.key(kind), words) for kind, words in keys), class_="legend")
+
+
 def _items(block: Items) -> Markup:
     rows = []
     for item in block.items:
@@ -250,6 +317,8 @@ _DRAWN: dict[str, Callable[[Any], Markup]] = {
     "shares": _shares,
     "timeline": _timeline,
     "curves": _curves,
+    "comparisons": _comparisons,
+    "spreads": _spreads,
     "items": _items,
     "command": _command,
 }

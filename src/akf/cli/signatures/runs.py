@@ -142,6 +142,18 @@ def audit(
     return answer(run, trust, clean)
 
 
+def report(
+    run: RunArgument,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="New HTML file for the page.", readable=False)
+    ] = None,
+) -> Result:
+    """Draw a run as one page: verdicts, pairs, intervals, raw samples and the chain of digests."""
+    from akf.cli.commands.report import report as answer
+
+    return answer(run, out)
+
+
 def status(run: RunArgument) -> Result:
     """Say where a run stands: tasks, attempts, gates, decisions, what is pending."""
     from akf.cli.commands.run import status as answer
