@@ -272,7 +272,12 @@ def test_an_unknown_format_is_a_usage_error(words: list[str]) -> None:
     [
         (["--format", "json", "schema"], "schema"),
         (["--format=json", "status", "nowhere"], "status"),
-        (["keys", "init", "/dev/null/x"], "keys"),
+        (["keys", "init", "/dev/null/x"], "keys init"),
+        (["ingest", "profile", "nowhere", "--format", "json"], "ingest profile"),
+        (["ingest", "profiles"], "ingest"),
+        (["ingest"], "ingest"),
+        (["status", "ingest"], "status"),
+        (["", "status"], ""),
         ([], "akf"),
         (["--format", "json"], "akf"),
     ],
@@ -395,3 +400,27 @@ class TestStandardOutput:
             answer = akf(*words)
             assert answer.status == 0
             assert answer.text
+
+
+def test_human_draws_a_benchmark_in_a_hundred_columns() -> None:
+    """Rows that hold tables stand one after another; a table inside is made narrower, and loses nothing."""
+    long = ("printed_difference_in_ns", "another_long_name_of_a_column", "and_one_more_of_them", "the_last_one_is_long")
+    metrics = [
+        {"concept": "ttft", "population": "completed by all of the clients", "value_ns": ns, **dict.fromkeys(long, ns)}
+        for ns in (50, 90)
+    ]
+    wide = {f"figure_number_{number}": number for number in range(12)}
+    rows = [{"id": f"run-{number}", "remarks": ["a sentence"], "metrics": metrics} for number in (1, 2)]
+    text = formats.render({"results": rows, "figures": [{"id": "one", **wide}]}, "human")
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert [line for line in lines if line.startswith("  run-")] == ["  run-1", "  run-2"]
+    assert (
+        lines.count("    remarks: a sentence")
+        == lines.count("      every population: completed by all of the clients")
+        == 2
+    )
+    assert [line.split() for line in lines if line.split()[:1] == ["ttft"]] == [
+        ["ttft", *[str(n)] * 5] for n in (50, 90)
+    ] * 2
+    assert "    figure number 11: 11" in lines

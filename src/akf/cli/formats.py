@@ -9,7 +9,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from textwrap import wrap
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +26,8 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLUMNS = 100
 _LONGEST_JSON = 100
 _STEP = "  "
+_MANY = 12
+"""Columns that no line holds, except beside bars, which are compared down the column."""
 _SHARES, _BAR, _LONGEST_BAR = "share_ratio", "\N{FULL BLOCK}", 20
 
 
@@ -94,10 +96,10 @@ def _problem(problem: dict[str, Any]) -> str:
     return f"{where + ': ' if where else ''}{problem['code']} {printable(_sentence(problem))}"
 
 
-def _inside(value: list[Any] | dict[str, Any], indent: str) -> Iterator[str]:
+def _inside(value: list[Any] | dict[str, Any], indent: str, *, inner: bool = False) -> Iterator[str]:
     """What an object or a list holds, all of it but the digests of the parents."""
     if isinstance(value, list):
-        yield from _table(value, indent)
+        yield from _table(value, indent, inner=inner)
         return
     for key, item in value.items():
         if key == "parents":
@@ -108,20 +110,54 @@ def _inside(value: list[Any] | dict[str, Any], indent: str) -> Iterator[str]:
             yield from _text(f"{indent}{_words(key)}: ", ", ".join(map(_cell, item)))
         else:
             yield f"{indent}{_words(key)}:"
-            yield from _inside(item, indent + _STEP)
+            yield from _inside(item, indent + _STEP, inner=inner)
 
 
-def _table(rows: list[Any], indent: str) -> Iterator[str]:
+def _table(rows: list[Any], indent: str, *, inner: bool) -> Iterator[str]:
+    """Rows side by side; one after another where that is too wide and cells hold tables or sentences, or are many.
+
+    A table inside such a row is made narrower if it must: headings are broken at their words, and what every row says
+    is said once, above.
+    """
     if not all(isinstance(row, dict) for row in rows):
         for row in rows:
             yield from _text(indent, _cell(row))
         return
     names = list(dict.fromkeys(key for row in rows for key in row))
     shown = {name: _bars(rows) if name == _SHARES else [_cell(row.get(name)) for row in rows] for name in names}
-    cells = [[_words(name) for name in names], *map(list, zip(*shown.values(), strict=True))]
-    widths = [max(len(line[index]) for line in cells) for index in range(len(names))]
-    for line in cells:
+    room = _COLUMNS - len(indent)
+    many = len(names) >= _MANY and _SHARES not in names
+    if (many or any(map(_holds, rows))) and _width(shown, _words) > room:
+        for row in rows:
+            name, *_ = row
+            yield from _text(indent, _cell(row[name]))
+            yield from _inside({key: item for key, item in row.items() if key != name}, indent + _STEP, inner=True)
+        return
+    broken = inner and _width(shown, _words) > room
+    if broken and len(rows) > 1 and _width(shown, _longest_word) > room:
+        for name in [name for name, cells in shown.items() if len(set(cells)) == 1]:
+            yield from _text(f"{indent}every {_words(name)}: ", shown.pop(name)[0])
+    heads = {name: _words(name).split() if broken else [_words(name)] for name in shown}
+    tall = max(map(len, heads.values()), default=0)
+    columns = [[""] * (tall - len(head)) + head + shown[name] for name, head in heads.items()]
+    widths = [max(map(len, column)) for column in columns]
+    for line in zip(*columns, strict=True):
         yield indent + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _width(shown: dict[str, list[str]], head: Callable[[str], str]) -> int:
+    """How wide a table of these columns is with such headings."""
+    return sum(2 + max(len(text) for text in (head(name), *cells)) for name, cells in shown.items()) - 2
+
+
+def _longest_word(name: str) -> str:
+    return max(_words(name).split(), key=len, default="")
+
+
+def _holds(row: dict[str, Any]) -> bool:
+    """Whether a row holds more than a table's cell can show: a table of its own, or sentences."""
+    lists = [item for item in row.values() if isinstance(item, list)]
+    return any(isinstance(each, dict) or (isinstance(each, str) and " " in each) for item in lists for each in item)
 
 
 def _bars(rows: list[dict[str, Any]]) -> list[str]:

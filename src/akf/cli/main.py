@@ -24,12 +24,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status."""
     front, rest = hoisted(list(sys.argv[1:] if argv is None else argv))
     settings = Settings()
-    name = next((word for word in rest if not word.startswith("-")), "akf")
     result = _answer([*front, *rest], settings)
     if result is None:
         return 0
     try:
-        emit(name, result, settings)
+        emit(_named(rest), result, settings)
     except BrokenPipeError:
         _let_go()
     except (OSError, AttributeError) as error:  # AttributeError: standard output was closed before the start
@@ -39,6 +38,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         _let_go()
         return StorageError.exit_code
     return result.status
+
+
+def _named(words: list[str]) -> str:
+    """The command that was meant, with its group: `ingest profile`."""
+    name, *more = [word for word in words if not word.startswith("-")] or ["akf"]
+    app = sys.modules.get("akf.cli.app")  # not loaded by the thin start, which takes no command of a group
+    known = app.COMMANDS[name] if app is not None and name in app.GROUPS else ()
+    return f"{name} {more[0]}" if more and more[0] in known else name
 
 
 def _let_go() -> None:
