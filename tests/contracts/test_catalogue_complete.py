@@ -20,14 +20,36 @@ EMITTERS = ("judge", "evaluate", "harness", "opportunity", "contracts/measured.p
 # Reason codes of later steps: boards, model and serving gates, and the corpus of exploits.
 RESERVED = frozenset({
     "ACCURACY_LOST", "BASELINE_UNHEALTHY", "CLOCK_LOW", "DEVICE_BUSY", "DEVICE_MISSING", "DEVICE_NOT_LEASED",
-    "DUPLICATE_KEY", "ENVELOPE_OVERCLAIM", "EVALUATOR_TAMPERED", "FRAMEWORK_MISSING", "HIDDEN_FALLBACK",
-    "INCUMBENT_REPLACED", "ISOLATION_TOO_WEAK", "LANE_MIXED", "LAZY_OUTPUT", "NO_TRIAGE", "ORACLE_LEAK",
-    "PATH_ESCAPE", "PLATFORM_HOST", "PYTHON_ABI", "SHAPE_MISMATCH", "TOOLKIT_MISMATCH",
+    "DUPLICATE_KEY",
+    "INCUMBENT_REPLACED", "ISOLATION_TOO_WEAK", "LANE_MIXED", "NO_TRIAGE", "ORACLE_LEAK",
+    "PLATFORM_HOST", "PYTHON_ABI", "TOOLKIT_MISMATCH",
     "UNSIGNED_RUN",
 })  # fmt: skip
 # Words in capitals that are no reason codes.
 OTHER_WORDS = frozenset(
-    {"ABBA", "AKF_STATE", "COMMUNICATION", "HCCL", "HOME", "LANG", "PATH", "TMPDIR", "XDG_STATE_HOME"}
+    {
+        "ABBA",
+        "AKF_STATE",
+        "ASCEND_HOME_PATH",
+        "ASCEND_RT_VISIBLE_DEVICES",
+        "COMMUNICATION",
+        "CUDA_VISIBLE_DEVICES",
+        "HCCL",
+        "HOME",
+        "LANG",
+        "LD_LIBRARY_PATH",
+        "MKL_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "OMP_WAIT_POLICY",
+        "OPENBLAS_NUM_THREADS",
+        "PATH",
+        "RAISE_VARARGS",
+        "RETURN_CONST",
+        "RETURN_VALUE",
+        "TMPDIR",
+        "XDG_STATE_HOME",
+        "YIELD_VALUE",
+    }
 )
 # The judge names a check whose gate gives no code by the check's outcome (`akf.judge.table`).
 BY_OUTCOME = frozenset(outcome.upper() for outcome in get_args(Outcome)) - {"PASS", "FAIL"}

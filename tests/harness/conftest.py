@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.harness import kernels
 from tests.harness.builder import Task, built
 
+from akf.harness.template import Template
 from akf.routes.launch_spec import parse_spec
 
 AffineTask = Callable[..., Task]
@@ -46,3 +47,12 @@ def affine(tmp_path_factory: pytest.TempPathFactory) -> AffineTask:
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
+
+
+@pytest.fixture(scope="session")
+def template() -> Iterator[Template]:
+    """One process with torch imported, from which every python child of this worker is forked."""
+    pytest.importorskip("torch", reason='needs torch: pip install "ascend-kernel-forge[torch]"')
+    found = Template("cpu", 1)
+    yield found
+    found.close()

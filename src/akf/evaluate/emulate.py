@@ -125,7 +125,7 @@ def _answer(kernel: Kernel, task: dict[str, Any], case: dict[str, Any], referenc
     errors = []
     for operand, expected in zip(drawn.outputs, Oracle(reference).expected(drawn, inputs), strict=True):
         actual = np.frombuffer(inside[operand.name], dtype=operand.dtype).reshape(operand.shape)
-        errors.append(compare(actual, expected, task["tolerance"]))
+        errors.append(compare(actual, expected, task["tolerance"], operand.dtype))
     read_only = [each.name for each in drawn.operands if each.access == "in"]
     found = {
         "OUT_OF_BOUNDS_WRITE": any(data[:GUARD] + data[-GUARD:] != edge + edge for data in left.values()),

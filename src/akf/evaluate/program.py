@@ -58,7 +58,14 @@ def pack(out: Path) -> Program:
     return Program(target, digest_file(target))
 
 
-def run(program: Program, command: str, request: dict[str, Any], work: Path, timeout_s: float) -> Answer:
+def run(
+    program: Program,
+    command: str,
+    request: dict[str, Any],
+    work: Path,
+    timeout_s: float,
+    interpreter: str = sys.executable,
+) -> Answer:
     """Run one command of the harness.
 
     Args:
@@ -67,6 +74,7 @@ def run(program: Program, command: str, request: dict[str, Any], work: Path, tim
         request: the request.
         work: an existing folder; the command gets a new one in it.
         timeout_s: seconds before the whole process group is killed.
+        interpreter: the arm's; it needs numpy, and torch where an object of the request is Python.
 
     Raises:
         BlockedError: the machine cannot do it, or it took too long.
@@ -78,7 +86,7 @@ def run(program: Program, command: str, request: dict[str, Any], work: Path, tim
     path = work / f"{command}.json"
     path.write_bytes(orjson.dumps(request))
     process = subprocess.Popen(
-        [sys.executable, "-I", "-B", str(program.path), command, str(path), str(out)],
+        [interpreter, "-I", "-B", str(program.path), command, str(path), str(out)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -4,17 +4,35 @@ Invariants:
 - A case's seed is HMAC-SHA-256 over the gate's secret and JCS([candidate, build, gate, attempt, case]).
 - The request names objects by path and digest; the harness seals them before it draws an input.
 - The child learns neither digests nor ids: it gets descriptors, offsets and numbers.
+- Some cases are held back: their shapes and attributes are drawn from the Task's domain by the same secret, and stand
+  in no file before. A candidate's own claim of support changes none of it.
+
+A Task of the `python` ABI is asked for in the same words, with `PythonObjects` in the place of `Objects`:
+
+    objects = PythonObjects(python_object(baseline), python_object(candidate), python_object(perturbed))
+    seeds = seeds_for(task, secrets.token_bytes(32), "", "", "operator", "")
+    request = harness_request(task, campaign, objects, "auto", seeds, device="cpu")
+    answer = run(program, "check", request, work, timeout_s)            # correctness and anti-cheat, nothing is timed
+    answer.report["checks"]      # sensitivity, correctness, isfinite, hit_proof: outcome, reasons [{code, ...}], facts
+
+Then `calibrate` gives `report["facts"]` `launches` by row and `round_trip_ns`; with
+`request["plan"] = harness_plan(...)` `measure` leaves `aa.jsonl` and `ab.jsonl`. Of `campaign`,
+`acceptance.error_factor` alone is read. Without a perturbed object `hit_proof` is `not_run`, unless a fallback was
+seen. The harness runs under `run(..., interpreter=...)`, which needs numpy, and torch where an object is Python.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from akf.contracts.canonical import jcs
 from akf.frameworks.host_reference import Baseline
+from akf.harness.tree import digest_of
 from akf.routes.launch_spec import LaunchSpec, parse_spec, resolve_call
 
 LIMITS = {
@@ -27,6 +45,8 @@ LIMITS = {
 }
 REPEATS = 3
 BATCHES = 3
+HELD_BACK = 3
+HELD_BACK_ELEMENTS = 1 << 20
 DISTRIBUTIONS: dict[str, dict[str, Any]] = {
     "normal": {"kind": "normal"},
     "zeros": {"kind": "zeros"},
@@ -44,22 +64,55 @@ class Objects(NamedTuple):
     build: dict[str, Any] | None
 
 
+class PythonObject(NamedTuple):
+    """One file or folder of the `python` ABI; `entry` is `run`, or `module:run` where a folder has no `kernel.py`."""
+
+    path: Path
+    digest: str
+    entry: str = "run"
+
+
+class PythonObjects(NamedTuple):
+    """The modules of one evaluation."""
+
+    baseline: PythonObject
+    candidate: PythonObject | None = None
+    perturbed: PythonObject | None = None
+
+
+def python_object(path: Path, entry: str = "run") -> PythonObject:
+    """A file or folder with the digest of what it holds now.
+
+    Raises:
+        HarnessError: it holds something that is no regular file, or too much.
+        OSError: it cannot be read.
+    """
+    return PythonObject(path, digest_of(str(path)), entry)
+
+
 def harness_request(
-    task: dict[str, Any], campaign: dict[str, Any], objects: Objects, isolation: str, seeds: dict[str, str]
+    task: dict[str, Any],
+    campaign: dict[str, Any],
+    objects: Objects | PythonObjects,
+    isolation: str,
+    seeds: dict[str, str],
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """The request without a plan.
 
     Args:
         task: the frozen Task.
         campaign: the Campaign.
-        objects: what is compiled.
+        objects: what is compiled, or the modules.
         isolation: `auto`, or a level that must hold.
         seeds: hex seed by case and row id.
+        device: where tensors of modules live: `cpu`, `cuda` or `npu`.
     """
-    specs = _specs(objects)
+    specs = {} if isinstance(objects, PythonObjects) else _specs(objects)
     tolerance = {"atol": task["tolerance"]["atol"], "rtol": task["tolerance"]["rtol"]}
     dtypes = sorted({operand["dtype"] for operand in task["abi"]["operands"] if operand["access"] != "in"})
     cases = [*({**row, "inputs": "normal"} for row in task["rows"]), *task.get("cases", ())]
+    cases += held_back(task, seeds["held-back"])
     return {
         "kind": "HarnessRequest",
         "schema_version": 1,
@@ -70,8 +123,9 @@ def harness_request(
         "determinism": "bitwise",
         "repeats": REPEATS,
         "isolation": isolation,
+        "device": device,
         "limits": LIMITS,
-        "artifacts": _artifacts(objects),
+        "artifacts": _modules(objects) if isinstance(objects, PythonObjects) else _artifacts(objects),
         "cases": [_case(task, specs, case, seeds[f"case:{case['id']}"]) for case in cases],
         "rows": [_case(task, specs, {**row, "inputs": "normal"}, seeds[f"row:{row['id']}"]) for row in task["rows"]],
     }
@@ -93,9 +147,90 @@ def seeds_for(
     """Hex seed of every case and row."""
     names = [f"case:{each['id']}" for each in [*task["rows"], *task.get("cases", ())]]
     names += [f"row:{row['id']}" for row in task["rows"]]
+    names += ["held-back", *(f"case:{_held_back_id(number)}" for number in range(HELD_BACK))]
     return {
         name: hmac.new(secret, jcs([candidate, build, gate, attempt, name]), hashlib.sha256).hexdigest()
         for name in names
+    }
+
+
+def held_back(task: dict[str, Any], seed: str) -> list[dict[str, Any]]:
+    """Cases whose sizes and attributes a secret draws from the Task's domain; none is one that the Task publishes.
+
+    A domain of a single point, or one whose points are all published, has none.
+    """
+    published = [*task["rows"], *task.get("cases", ())]
+    known = [(each["symbols"], each["attributes"]) for each in published]
+    drawn = _Drawn(bytes.fromhex(seed))
+    found: list[dict[str, Any]] = []
+    for _ in range(HELD_BACK * 20):
+        symbols = {each["sym"]: drawn.size(each) for each in task["domain"]}
+        attributes = {each["name"]: drawn.choice(each["values"]) for each in task["abi"].get("attributes", ())}
+        symbols = _bounded(task, symbols)
+        if (symbols, attributes) not in known:
+            known.append((symbols, attributes))
+            name = _held_back_id(len(found))
+            found.append(
+                {"id": name, "symbols": symbols, "attributes": attributes, "inputs": "normal", "held_back": True}
+            )
+        if len(found) == HELD_BACK:
+            break
+    return found
+
+
+def _held_back_id(number: int) -> str:
+    return f"held-back-{number + 1}"
+
+
+class _Drawn:
+    """Whole numbers from a secret, in the order in which they are asked for."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+        self._asked = 0
+
+    def below(self, bound: int) -> int:
+        """One of 0 ... bound - 1."""
+        self._asked += 1
+        digest = hmac.new(self._seed, self._asked.to_bytes(8, "big"), hashlib.sha256).digest()
+        return int.from_bytes(digest[:16], "big") % bound
+
+    def choice(self, values: Sequence[Any]) -> Any:
+        """One of some values."""
+        return values[self.below(len(values))]
+
+    def size(self, dimension: dict[str, Any]) -> int:
+        """A size of the domain: small and large ones are as likely as each other."""
+        unit = int(dimension["multiple_of"])
+        least = -(-int(dimension["min"]) // unit)
+        span = int(dimension["max"]) // unit - least
+        reach = 1 << self.below(span.bit_length() + 1) if span else 0
+        return (least + self.below(min(reach, span) + 1)) * unit
+
+
+def _bounded(task: dict[str, Any], symbols: dict[str, int]) -> dict[str, int]:
+    """The sizes, with the largest halved towards its least until every operand is one that the oracle can afford."""
+    least = {each["sym"]: -(-each["min"] // each["multiple_of"]) * each["multiple_of"] for each in task["domain"]}
+    unit = {each["sym"]: each["multiple_of"] for each in task["domain"]}
+    sizes = dict(symbols)
+    while max(_elements(operand, sizes) for operand in task["abi"]["operands"]) > HELD_BACK_ELEMENTS:
+        name = max(sorted(sizes), key=lambda each: sizes[each] / least[each])
+        if sizes[name] <= least[name]:
+            break
+        sizes[name] = max(least[name], sizes[name] // 2 // unit[name] * unit[name])
+    return sizes
+
+
+def _elements(operand: dict[str, Any], symbols: dict[str, int]) -> int:
+    return math.prod(_shape(operand, symbols))
+
+
+def _modules(objects: PythonObjects) -> dict[str, Any]:
+    roles = {"baseline": objects.baseline, "candidate": objects.candidate, "perturbed": objects.perturbed}
+    return {
+        role: {"abi": "python", "path": str(each.path), "digest": each.digest, "entry": each.entry}
+        for role, each in roles.items()
+        if each is not None
     }
 
 
@@ -142,17 +277,24 @@ def _case(task: dict[str, Any], specs: dict[str, LaunchSpec], case: dict[str, An
         "attributes": attributes,
         "operands": [_operand(operand, symbols, case["inputs"]) for operand in task["abi"]["operands"]],
         "calls": {role: resolve_call(spec, symbols, attributes) for role, spec in specs.items()},
-        "control": case["inputs"] not in {"zeros", "mixed"},
+        "control": case["inputs"] not in {"zeros", "mixed"} and not case.get("held_back", False),
+        "held_back": case.get("held_back", False),
     }
+
+
+def _shape(operand: dict[str, Any], symbols: dict[str, int]) -> list[int]:
+    return [symbols[size["sym"]] if isinstance(size, dict) else size for size in operand["shape"]]
 
 
 def _operand(operand: dict[str, Any], symbols: dict[str, int], inputs: str) -> dict[str, Any]:
     value: dict[str, Any] = {
         "name": operand["name"],
         "dtype": operand["dtype"],
-        "shape": [symbols[size["sym"]] if isinstance(size, dict) else size for size in operand["shape"]],
+        "shape": _shape(operand, symbols),
         "access": operand["access"],
     }
+    if operand.get("strides") is not None:
+        value["strides"] = list(operand["strides"])
     if operand["access"] != "out":
         value["distribution"] = DISTRIBUTIONS[inputs]
     return value

@@ -52,9 +52,37 @@ class Layout:
             default=0,
         )
         self._workspace_stride = _round_up(largest, _PAGE)
-        spaces = max(sum(argument["kind"] == "workspace" for argument in call) for call in case.calls.values())
+        spaces = max(
+            (sum(argument["kind"] == "workspace" for argument in call) for call in case.calls.values()), default=0
+        )
         self.operands_end = cursor
         self.size = cursor + self._workspace_stride * spaces + _PAGE
+
+    def tensors(self, keep: int) -> dict[str, Any]:
+        """The bind command for a python artifact: where its inputs lie and what it is to return.
+
+        Args:
+            keep: how many calls' results are held, so that a later one in their memory is seen.
+        """
+        return {
+            "count": self.count,
+            "inputs": [self._tensor(operand) for operand in self.case.operands if operand.access == "in"],
+            "outputs": [self._tensor(operand) for operand in self.case.outputs],
+            "attributes": self.case.attributes,
+            "keep": keep,
+        }
+
+    def _tensor(self, operand: Operand) -> dict[str, Any]:
+        region = self.regions[operand.name]
+        return {
+            "name": operand.name,
+            "dtype": operand.dtype,
+            "shape": list(operand.shape),
+            "strides": list(operand.steps),
+            "offset": region.offset,
+            "stride": region.stride,
+            "span": operand.nbytes,
+        }
 
     def columns(self, role: str) -> dict[str, Any]:
         """The bind command for one artifact's call."""

@@ -1,4 +1,4 @@
-"""Runs in the child: loads one shared object and launches it when told to.
+"""Runs in the child of the `binary` ABI: loads one shared object and launches it when told to.
 
 Invariants:
 - Imports the standard library only; knows no reference, no expected output, no id, no digest.
@@ -30,7 +30,7 @@ _MAP_FAILED = ctypes.c_void_p(-1).value
 _MAP_SHARED_POPULATE = mmap.MAP_SHARED | 0x8000
 
 
-def _map(fd: int, size: int) -> int:
+def map_arena(fd: int, size: int) -> int:
     """Map the arena; the mmap module would keep a descriptor of it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
@@ -45,7 +45,7 @@ class Worker:
     """The state between commands: the mapped arena, the loaded kernel, the bound table."""
 
     def __init__(self, setup: dict[str, Any]) -> None:
-        self._base = _map(setup["arena_fd"], setup["arena_bytes"])
+        self._base = map_arena(setup["arena_fd"], setup["arena_bytes"])
         os.close(setup["arena_fd"])
         self._kernel_fd: int = setup["kernel_fd"]
         self._launcher_fd: int = setup["launcher_fd"]
@@ -56,6 +56,7 @@ class Worker:
         self._address = 0
         self._integers: Any = None
         self._floats: Any = None
+        gc.disable()
 
     def load(self, symbol: str) -> dict[str, Any]:
         """Load kernel and launcher from their sealed memory files."""
@@ -91,16 +92,16 @@ class Worker:
         done = self._batch(self._function, table, self._integers, self._floats, ctypes.c_int64(count))
         return struct.pack("<qqq", done, start, time.perf_counter_ns())
 
-
-def _answer(worker: Worker, operation: bytes, body: bytes) -> bytes:
-    if operation == b"R":
-        return b"k" + worker.run(*struct.unpack("<QQ", body))
-    value = json.loads(body)
-    try:
-        result = worker.load(value["symbol"]) if operation == b"L" else worker.bind(**value)
-    except (OSError, AttributeError, MemoryError) as error:
-        return b"e" + str(error)[:500].encode("utf-8", "replace")
-    return b"k" + json.dumps(result).encode()
+    def answer(self, operation: bytes, body: bytes) -> bytes:
+        """One command: its status and its result."""
+        if operation == b"R":
+            return b"k" + self.run(*struct.unpack("<QQ", body))
+        value = json.loads(body)
+        try:
+            result = self.load(value["symbol"]) if operation == b"L" else self.bind(**value)
+        except (OSError, AttributeError, MemoryError) as error:
+            return b"e" + str(error)[:500].encode("utf-8", "replace")
+        return b"k" + json.dumps(result).encode()
 
 
 def _next(channel: socket.socket, spin_ns: int) -> bytes:
@@ -114,24 +115,29 @@ def _next(channel: socket.socket, spin_ns: int) -> bytes:
     return channel.recv(_MAX_PACKET)
 
 
-def serve(fd: int) -> None:
-    """Confine, then answer commands until the parent ends the process."""
+def serve(fd: int, make: Any = Worker, further: Optional[dict[str, int]] = None) -> None:
+    """Confine, then answer commands until the parent ends the process.
+
+    Args:
+        fd: the socket.
+        make: makes the worker of the ABI.
+        further: descriptors that have other numbers here than in the parent's words.
+    """
     channel = socket.socket(fileno=fd)
-    setup = json.loads(channel.recv(_MAX_PACKET))
+    setup = {**json.loads(channel.recv(_MAX_PACKET)), **(further or {})}
     try:
         facts = confine.shut_in(setup)
-        worker = Worker(setup)
+        worker = make(setup)
     except (OSError, StopIteration, KeyError) as error:
         channel.send(b"e" + str(error)[:500].encode("utf-8", "replace"))
         os._exit(96)
-    gc.disable()
     channel.send(b"k" + json.dumps(facts).encode())
     spin_ns: int = setup["spin_ns"]
     while True:
         packet = _next(channel, spin_ns)
         if not packet:
             os._exit(0)
-        channel.send(packet[:NONCE] + _answer(worker, packet[NONCE : NONCE + 1], packet[NONCE + 1 :]))
+        channel.send(packet[:NONCE] + worker.answer(packet[NONCE : NONCE + 1], packet[NONCE + 1 :]))
 
 
 if __name__ == "__main__":

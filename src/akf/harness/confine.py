@@ -3,6 +3,8 @@
 Invariants:
 - Afterwards the process has its own user, mount, PID, network, IPC and host name space, a read-only root with the
   system's libraries and the interpreter only, no capability, and limits on memory, time and files.
+- A candidate's files, where it has any, lie in a read-only folder of their own; beside it there is scratch space in
+  memory that goes with the process. Packages of the interpreter are there, AKF itself is not.
 - A step that fails is an error: the parent then decides whether it may go on without, and records that.
 
 Self-contained: it is sent to the child as text and imports the standard library only.
@@ -11,6 +13,7 @@ Self-contained: it is sent to the child as text and imports the standard library
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import platform
 import resource
@@ -35,6 +38,10 @@ _CAPABILITY_VERSION = 0x20080522
 _READ_ONLY = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/etc/ld.so.cache")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 _MOUNT_POINTS = ("/mnt", "/media", "/srv", "/opt", "/tmp", "/sys")  # noqa: S108 - a place to mount on
+
+CANDIDATE, SCRATCH = "/candidate", "/scratch"
+_PACKAGES = ("site-packages", "dist-packages")
+_SCRATCH_BYTES = 64 * 1024**2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -79,12 +86,38 @@ def _bind(root: str, path: str) -> None:
     _mount(path, target, None, _MS_BIND | _MS_REC)
 
 
-def make_root() -> str:
+def unpack(fd: int, folder: str) -> None:
+    """Write a sealed tree out as files; the parent has checked the names."""
+    data = os.pread(fd, os.fstat(fd).st_size, 0)
+    head, _, rest = data.partition(b"\n")
+    for name, executable, size in json.loads(head):
+        path = f"{folder}/{name}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - no pathlib in the child
+        out = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o555 if executable else 0o444)
+        with os.fdopen(out, "wb") as stream:
+            stream.write(rest[:size])
+        rest = rest[size:]
+
+
+def _packages() -> list[str]:
+    """Folders of installed packages that the interpreter uses."""
+    return [path for path in sys.path if os.path.basename(path) in _PACKAGES and os.path.isdir(path)]  # noqa: PTH112, PTH119
+
+
+def _prefixes(setup: dict[str, Any]) -> list[str]:
+    """Where the interpreter lies, outside of /usr; with its packages where the candidate is a module."""
+    found = {os.path.realpath(path) for path in (sys.base_prefix, sys.base_exec_prefix)}
+    if "files_fd" in setup:
+        found |= {path for name in (sys.prefix, *_packages()) for path in (name, os.path.realpath(name))}
+    ordered = sorted(path for path in found if not f"{path}/".startswith("/usr/"))
+    return [path for path in ordered if not any(path.startswith(f"{other}/") for other in ordered)]
+
+
+def make_root(setup: dict[str, Any]) -> str:
     """Move to a minimal read-only root. Returns how /proc came into it: `private` or `host`."""
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
-    prefixes = {os.path.realpath(path) for path in (sys.base_prefix, sys.base_exec_prefix)}
     wanted = [path for path in (*_READ_ONLY, *_DEVICES) if os.path.lexists(path)]
-    wanted += sorted(path for path in prefixes if not path.startswith("/usr"))
+    wanted += _prefixes(setup)
     root = next(
         point
         for point in _MOUNT_POINTS
@@ -102,6 +135,8 @@ def make_root() -> str:
         _mount("/proc", f"{root}/proc", None, _MS_BIND | _MS_REC)
     if kind == "private":
         _forbid_further_namespaces(f"{root}/proc")
+    if "files_fd" in setup:
+        _add_tree(root, setup["files_fd"])
     attributes = (ctypes.c_uint64 * 4)(_MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID, 0, 0, 0)
     _check(
         _libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, root.encode(), _AT_RECURSIVE, attributes, 32),
@@ -111,7 +146,22 @@ def make_root() -> str:
     _check(_libc.syscall(_SYS_PIVOT_ROOT[platform.machine()], b".", b"."), "pivot_root")
     _check(_libc.umount2(b".", _MNT_DETACH), "umount2")
     os.chdir("/")
+    if "files_fd" in setup:
+        _mount("tmpfs", SCRATCH, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=700,size={_SCRATCH_BYTES}")
+        os.environ.update(TMPDIR=SCRATCH, HOME=SCRATCH)
     return kind
+
+
+def _add_tree(root: str, fd: int) -> None:
+    """The candidate's files, a place for scratch space, and an empty folder over AKF, which holds references."""
+    for path in (CANDIDATE, SCRATCH):
+        os.mkdir(root + path)  # noqa: PTH102
+    size = os.fstat(fd).st_size + (4 << 20)
+    _mount("tmpfs", root + CANDIDATE, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=755,size={size},nr_inodes=8k")
+    unpack(fd, root + CANDIDATE)
+    for path in _packages():
+        if os.path.isdir(f"{path}/akf"):  # noqa: PTH112
+            _mount("tmpfs", f"{root}{path}/akf", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=4k")
 
 
 def _forbid_further_namespaces(proc: str) -> None:
@@ -160,11 +210,14 @@ def shut_in(setup: dict[str, Any]) -> dict[str, Any]:
         if inner:
             _wait_for(inner)
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        facts["proc"] = make_root()
+        facts["proc"] = make_root(setup)
         drop_capabilities()
         prctl(_PR_SET_DUMPABLE, 1)
+        setup["tree"] = CANDIDATE
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    if "files_fd" in setup:
+        os.close(setup["files_fd"])
     limit(setup["limits"])
     return facts
 

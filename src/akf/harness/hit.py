@@ -1,19 +1,22 @@
-"""Hit proof on the host: the process's own maps, a negative control and a perturbation control.
+"""Hit proof on the host: what the process maps or has as files, a negative control and a perturbation control.
 
 Invariants:
-- Identity is the device and inode of a sealed memory file whose bytes have the Build's digest: no path is trusted.
+- Of a shared object, identity is the device and inode of a sealed memory file whose bytes have the Build's digest: no
+  path is trusted.
+- Of a module, it is the digest of the files in the process's own root, read through the kernel; they are read-only.
 - The evidence comes from the process that computes, read by the parent from the kernel.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional, Union
 
 from . import outcome
 from .memory import SealedFile
 from .outcome import Check
 from .process import Child, Loadable
+from .tree import Bundle
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Observation:
     executable: tuple[tuple[str, int, int, int], ...]
     files: tuple[str, ...]
     function: int
+    tree: str = ""
 
     def maps(self, sealed: SealedFile) -> bool:
         """Whether the sealed file is mapped for execution."""
@@ -45,20 +49,47 @@ def observe(child: Child) -> Observation:
         executable=tuple((item.device, item.inode, item.start, item.end) for item in mappings if item.executable),
         files=tuple(sorted({item.path for item in mappings if item.executable and item.path.startswith("/")})),
         function=child.function,
+        tree=child.tree(),
     )
 
 
 def prove(
     check: Check,
     seen: dict[str, Observation],
-    loadables: dict[str, Loadable],
+    loadable: Union[Loadable, Bundle],
     digest: str,
     perturbed: dict[str, Any],
 ) -> None:
     """Positive, negative and perturbation control; every one that does not hold is a reason."""
-    missing: list[str] = []
-    kernel = loadables["candidate"].kernel
     candidate, baseline = seen.get("candidate"), seen.get("baseline")
+    if isinstance(loadable, Bundle):
+        missing = _files(check, candidate, baseline, digest)
+    else:
+        missing = _objects(check, candidate, baseline, loadable.kernel, digest)
+    if not perturbed.get("rejected"):
+        missing.append("perturbation control: the wrong kernel's output passes the oracle")
+    if not perturbed.get("differs"):
+        missing.append("perturbation control: the wrong kernel's output is the candidate's")
+    check.facts["perturbed"] = perturbed
+    for text in missing:
+        check.add(outcome.HIT_NOT_PROVED, detail=text)
+
+
+def _files(check: Check, candidate: Optional[Observation], baseline: Optional[Observation], digest: str) -> list[str]:
+    """The candidate's files, and only in its own process."""
+    found, other = (seen.tree if seen else "" for seen in (candidate, baseline))
+    check.facts.update({"object_digest": digest, "files": found == digest, "files_in_baseline": other == digest})
+    missing = []
+    if found != digest:
+        missing.append("the candidate's files in its process do not have the Build's digest")
+    return missing
+
+
+def _objects(
+    check: Check, candidate: Optional[Observation], baseline: Optional[Observation], kernel: SealedFile, digest: str
+) -> list[str]:
+    """The candidate's object, and only in its own process."""
+    missing: list[str] = []
     if candidate is None or not candidate.maps(kernel):
         missing.append("the candidate's object is not mapped in its process")
     elif not candidate.calls_into(kernel):
@@ -67,20 +98,13 @@ def prove(
         missing.append("the mapped bytes do not have the Build's digest")
     if baseline is None or baseline.maps(kernel):
         missing.append("negative control: the baseline's process maps the candidate's object")
-    if not perturbed.get("rejected"):
-        missing.append("perturbation control: the wrong kernel's output passes the oracle")
-    if not perturbed.get("differs"):
-        missing.append("perturbation control: the wrong kernel's output is the candidate's")
     check.facts.update(
         {
             "object_digest": digest,
             "mapped": candidate is not None and candidate.maps(kernel),
             "function_inside": candidate is not None and candidate.calls_into(kernel),
             "mapped_in_baseline": baseline is not None and baseline.maps(kernel),
-            "perturbed": perturbed,
             "extra_objects": sorted(set(candidate.files) - set(baseline.files)) if candidate and baseline else [],
         }
     )
-    for text in missing:
-        check.add(outcome.HIT_NOT_PROVED, detail=text)
-    check.settle()
+    return missing

@@ -54,20 +54,24 @@ def _report(
 def _run(command: str, path: str, out: Path, side: dict[str, Any]) -> dict[str, Any]:
     request = requests.load(path)
     bench = Bench(request, pin=command != "check")
+    try:
+        result = _command(command, bench)
+    finally:
+        bench.close()
+    for name, lines in result.get("samples", {}).items():
+        _write_lines(out / f"{name}.jsonl", lines)
+    side.update(result.get("side", {}))
+    return _report(command, result["checks"], {**bench.facts, **result["facts"]}, None)
+
+
+def _command(command: str, bench: Bench) -> dict[str, Any]:
     if command == "check":
         from .correct import check  # noqa: PLC0415 - the other commands need none of it
 
-        result = check(bench)
-        _write_lines(out / "correctness.jsonl", result["lines"])
-        side["logs"] = result["logs"]
-    else:
-        from . import timing  # noqa: PLC0415 - as above
+        return check(bench)
+    from . import timing  # noqa: PLC0415 - as above
 
-        result = timing.calibrate(bench) if command == "calibrate" else timing.measure(bench)
-        for name, lines in result.get("samples", {}).items():
-            _write_lines(out / f"{name}.jsonl", lines)
-        side.update(result.get("side", {}))
-    return _report(command, result["checks"], {**bench.facts, **result["facts"]}, None)
+    return timing.calibrate(bench) if command == "calibrate" else timing.measure(bench)
 
 
 def main(arguments: list[str]) -> int:

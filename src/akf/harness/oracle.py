@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from .draw import numbers
+from .dtypes import DTYPES, decode, encode, ordered, rounded
 from .outcome import HarnessError
 from .request import Case, Operand
 
-_ORDERED = {"float16": np.int16, "float32": np.int32, "float64": np.int64}
+COPY = "copy_of_input"
 
 
 class Oracle:
@@ -34,8 +36,8 @@ class Oracle:
             raise HarnessError("REFERENCE_INVALID", f"reference.py: {error}", 2) from error
 
     def expected(self, case: Case, inputs: dict[str, Any]) -> list[Any]:
-        """The outputs in wide precision, in the order of the case's written operands."""
-        arguments = [inputs[operand.name] for operand in case.inputs]
+        """The outputs in wide precision, in the order of the case's written operands; `inputs` are as stored."""
+        arguments = [numbers(operand, inputs[operand.name]) for operand in case.inputs]
         try:
             results = self._reference(*arguments, **case.attributes)
         except Exception as error:
@@ -47,7 +49,7 @@ class Oracle:
             array = np.asarray(result)
             if array.shape != operand.shape:
                 raise HarnessError("REFERENCE_INVALID", f"{operand.name}: shape {array.shape}", 2)
-            wide.append(array if operand.dtype.startswith("int") else array.astype(np.float64))
+            wide.append(array if DTYPES[operand.dtype].exact else array.astype(np.float64))
         return wide
 
 
@@ -81,28 +83,21 @@ class Errors:
         }
 
 
-def _ordered(values: Any) -> Any:
-    """Floats as integers in the same order, so that neighbours differ by one."""
-    kind = _ORDERED[str(values.dtype)]
-    bits = values.view(kind).astype(np.int64)
-    lowest = np.int64(-(1 << (8 * values.dtype.itemsize - 1)))
-    return np.where(bits < 0, lowest - bits, bits)
-
-
 def _exact(actual: Any, expected: Any) -> Errors:
     wrong = int(np.count_nonzero(actual != expected))
     gap = int(np.max(np.abs(actual.astype(object) - expected.astype(object)))) if wrong else 0
     return Errors(actual.size, wrong, 0, gap, float(gap), math.inf if wrong else 0.0, math.inf if wrong else 0.0)
 
 
-def compare(actual: Any, expected: Any, tolerance: dict[str, float]) -> Errors:
+def compare(stored: Any, expected: Any, tolerance: dict[str, float], dtype: str) -> Errors:
     """Errors of one output against the oracle."""
-    if actual.dtype.kind in "iu":
-        return _exact(actual, expected)
+    if DTYPES[dtype].exact:
+        return _exact(stored, expected)
+    actual = decode(stored, dtype)
     with np.errstate(all="ignore"):
-        rounded = expected.astype(actual.dtype)
-        finite = np.isfinite(rounded)
-        matched = np.where(np.isnan(rounded), np.isnan(actual), actual == rounded)
+        nearest = rounded(expected, dtype)
+        finite = np.isfinite(nearest)
+        matched = np.where(np.isnan(nearest), np.isnan(actual), actual == nearest)
         non_finite = int(np.count_nonzero(finite & ~np.isfinite(actual)))
         usable = finite & np.isfinite(actual)
         target = np.where(usable, expected, 0.0)
@@ -114,7 +109,7 @@ def compare(actual: Any, expected: Any, tolerance: dict[str, float]) -> Errors:
         outside = usable & (gap > bound)
         violations = int(np.count_nonzero(outside) + np.count_nonzero(~finite & ~matched))
         relative = np.where(gap == 0.0, 0.0, gap / size)
-        steps = np.where(usable, np.abs(_ordered(actual) - _ordered(rounded)), 0)
+        steps = np.where(usable, np.abs(ordered(stored, dtype) - ordered(encode(expected, dtype), dtype)), 0)
     return Errors(
         elements=int(actual.size),
         violations=violations,
@@ -126,39 +121,38 @@ def compare(actual: Any, expected: Any, tolerance: dict[str, float]) -> Errors:
     )
 
 
-def within(actual: Any, expected: Any, tolerance: dict[str, float]) -> bool:
+def within(stored: Any, expected: Any, tolerance: dict[str, float], dtype: str) -> bool:
     """Whether `compare` would accept, without the figures: most results are finite and need one pass."""
-    if actual.dtype.kind in "iu":
-        return bool(np.array_equal(actual, expected))
+    if DTYPES[dtype].exact:
+        return bool(np.array_equal(stored, expected))
+    actual = decode(stored, dtype)
     level = math.sqrt(float(np.mean(expected * expected))) if expected.size else 0.0
     gap = np.abs(actual - expected)
     if bool(np.all(gap <= tolerance["rtol"] * np.abs(expected) + tolerance["atol"] * level)):
         return bool(np.all(np.isfinite(gap)))
-    return compare(actual, expected, tolerance).accepted
+    return compare(stored, expected, tolerance, dtype).accepted
 
 
 def forgeries(case: Case, inputs: dict[str, Any], expected: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Results that are wrong on purpose; an oracle that takes one of them is not sensitive enough."""
+    """Results as stored that are wrong on purpose; an oracle that takes one of them is not sensitive enough."""
     outputs = case.outputs
-    yield "zeros", [np.zeros(operand.shape, operand.dtype) for operand in outputs]
+    yield "zeros", [encode(np.zeros(operand.shape), operand.dtype) for operand in outputs]
     yield "constant", [_constant(operand, value) for operand, value in zip(outputs, expected)]
-    copies = [_copy(operand, inputs) for operand in outputs]
+    arrays = [(operand, numbers(operand, inputs[operand.name])) for operand in case.inputs]
+    copies = [_copy(operand, arrays) for operand in outputs]
     if all(copy is not None for copy in copies):
-        yield "copy_of_input", copies
+        yield COPY, copies
     with np.errstate(all="ignore"):
         yield "permuted", [_permuted(operand, value) for operand, value in zip(outputs, expected)]
 
 
 def _constant(operand: Operand, value: Any) -> Any:
-    return np.full(operand.shape, np.mean(value), dtype=operand.dtype)
+    return encode(np.full(operand.shape, np.mean(value)), operand.dtype)
 
 
-def _copy(operand: Operand, inputs: dict[str, Any]) -> Any:
-    for array in inputs.values():
-        if array.shape == operand.shape:
-            return array.astype(operand.dtype)
-    return None
+def _copy(operand: Operand, arrays: Sequence[tuple[Operand, Any]]) -> Any:
+    return next((encode(array, operand.dtype) for _, array in arrays if array.shape == operand.shape), None)
 
 
 def _permuted(operand: Operand, value: Any) -> Any:
-    return np.roll(value.reshape(-1), 1).reshape(value.shape).astype(operand.dtype)
+    return encode(np.roll(value.reshape(-1), 1).reshape(value.shape), operand.dtype)

@@ -33,6 +33,14 @@ INSENSITIVE_ORACLE = "INSENSITIVE_ORACLE"
 TIMING_MISMATCH = "TIMING_MISMATCH"
 BASELINE_FAILED = "BASELINE_FAILED"
 ISOLATION_UNAVAILABLE = "ISOLATION_UNAVAILABLE"
+FRAMEWORK_MISSING = "FRAMEWORK_MISSING"
+HIDDEN_FALLBACK = "HIDDEN_FALLBACK"
+ENVELOPE_OVERCLAIM = "ENVELOPE_OVERCLAIM"
+REFUSED_RESULTS = frozenset((
+    "TYPE_MISMATCH", "LAZY_OUTPUT", "ARITY_MISMATCH", "DTYPE_MISMATCH", "SHAPE_MISMATCH", "STRIDE_MISMATCH",
+    "DEVICE_MISMATCH", "OUTPUT_ALIASED", "EVALUATOR_TAMPERED", "CANDIDATE_RAISED", ASYNCHRONOUS_WORK, CHILD_LOAD_FAILED,
+))  # fmt: skip
+"""What a python child itself may say of its candidate."""
 
 
 class HarnessError(Exception):
@@ -63,8 +71,10 @@ class Check:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def add(self, code: str, outcome: str = FAIL, **where: Any) -> None:
-        """Record a reason; the worst outcome stays."""
-        self.reasons.append({"code": code, **where})
+        """Record a reason, once; the worst outcome stays."""
+        reason = {"code": code, **where}
+        if reason not in self.reasons:
+            self.reasons.append(reason)
         order = (NOT_RUN, PASS, INCOMPARABLE, BLOCKED, FAIL)
         if order.index(outcome) > order.index(self.outcome):
             self.outcome = outcome

@@ -5,13 +5,13 @@ Invariants:
 - No batch repeats an input: each operand is a window of a stream that moves by a secret number of elements, and in
   every slot one secret element of every operand is changed besides. A few secret slots hold a twin: an input of an
   earlier batch with one element changed.
-- Which outputs are held to the oracle is drawn after the batch ran; every output must be written and finite.
+- Which outputs are held to the oracle is drawn after the batch ran, fewer where a tensor is large; every output must be
+  written and finite.
 """
 
 # ruff: noqa: B905 - zip has no strict= in Python 3.9
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -21,12 +21,14 @@ import numpy as np
 from . import draw, outcome
 from .bench import Bench
 from .cases import Layout
+from .dtypes import DTYPES, decode
 from .memory import POISON, Arena
 from .oracle import compare, within
 from .outcome import ChildFailure
 from .request import Case, Operand
 
 SAMPLES = 6
+HELD_ELEMENTS = 1 << 21
 TWINS = 2
 SUSPECTS = 16
 
@@ -71,6 +73,8 @@ class Pool:
             operand.name: draw.draw(operand, draw.stream(case.seed, operand.name), count + 1).reshape(-1)
             for operand in case.inputs
         }
+        elements = sum(operand.span for operand in case.operands)
+        self._samples = max(1, min(SAMPLES, HELD_ELEMENTS // elements))
         self._windows: dict[str, Window] = {}
         self._twins: dict[int, Twin] = {}
         self._shown: WeakKeyDictionary[Arena, list[Shown]] = WeakKeyDictionary()
@@ -109,7 +113,7 @@ class Pool:
         suspects = sorted({int(slot) for operand in self.case.outputs for slot in self._suspects(arena, operand)})
         if len(suspects) > SUSPECTS:
             suspects = self._secret.choice(suspects, size=SUSPECTS, replace=False).tolist()
-        drawn = self._secret.choice(self.count, size=min(SAMPLES, self.count), replace=False).tolist()
+        drawn = self._secret.choice(self.count, size=min(self._samples, self.count), replace=False).tolist()
         shown = [self._hold(arena, slot) for slot in dict.fromkeys([*suspects, *self._twins, *drawn])]
         self._shown[arena] = shown[-TWINS:]
 
@@ -119,28 +123,16 @@ class Pool:
         shift, offset = int(self._secret.integers(self.count)), int(self._secret.integers(size))
         places = self._secret.integers(size, size=self.count)
         starts = (self._every + shift) % self.count * size + offset
-        return Window(shift, offset, places, self._changed(operand, self._streams[operand.name][starts + places]))
-
-    def _changed(self, operand: Operand, values: Any) -> Any:
-        """Other values, inside the operand's distribution where it has ends, else beyond the old value's size."""
-        form = operand.distribution
-        if operand.dtype.startswith("int"):
-            low, high = int(form.get("low", 0)), int(form.get("high", 127))
-            steps = self._secret.integers(1, max(2, high - low), size=values.shape)
-            return (low + (values.astype(np.int64) - low + steps) % max(1, high - low)).astype(values.dtype)
-        if form["kind"] == "uniform":
-            least, most = float(form.get("low", -1.0)), float(form.get("high", 1.0))
-            half = (most - least) / 2
-            return np.where(values < least + half, values + half, values - half).astype(values.dtype)
-        more = float(form.get("scale", 1.0)) * (1.0 + self._secret.random(size=values.shape))
-        return (-2.0 * values - more).astype(values.dtype)
+        return Window(
+            shift, offset, places, draw.changed(operand, self._streams[operand.name][starts + places], self._secret)
+        )
 
     def _twin(self, shown: Shown) -> Twin:
         inputs = {name: tensor.copy() for name, tensor in shown.inputs.items()}
         operand = self.case.inputs[int(self._secret.integers(len(self.case.inputs)))]
         flat = inputs[operand.name].reshape(-1)
         place = int(self._secret.integers(flat.size))
-        flat[place] = self._changed(operand, flat[place : place + 1])[0]
+        flat[place] = draw.changed(operand, flat[place : place + 1], self._secret)[0]
         return Twin(inputs, shown)
 
     def _unchanged(self, arena: Arena, operand: Operand) -> bool:
@@ -167,18 +159,19 @@ class Pool:
     def _suspects(self, arena: Arena, operand: Operand) -> Any:
         """Slots that look as if nothing, or something that is not finite, was written."""
         slots = self._slots(arena, operand)
-        if operand.dtype.startswith("int"):
-            found = (slots == -1).all(axis=1)
+        if DTYPES[operand.dtype].exact:
+            found = (slots.view(np.uint8) == POISON).all(axis=1)
         else:
             with np.errstate(all="ignore"):
-                found = ~np.isfinite(slots.sum(axis=1, dtype=np.float64 if operand.dtype == "float64" else np.float32))
+                wide = np.float64 if operand.dtype == "float64" else np.float32
+                found = ~np.isfinite(_written(operand, slots).sum(axis=1, dtype=wide))
         return np.flatnonzero(found)
 
     def _hold(self, arena: Arena, slot: int) -> Shown:
         """Hold one slot's outputs to the oracle."""
         twin = self._twins.get(slot)
         inputs = twin.inputs if twin else self._inputs(slot)
-        outputs = [self._slots(arena, operand)[slot].reshape(operand.shape).copy() for operand in self.case.outputs]
+        outputs = [np.array(draw.in_shape(operand, self._slots(arena, operand)[slot])) for operand in self.case.outputs]
         try:
             self._compare(outputs, self._bench.oracle.expected(self.case, inputs))
         except ChildFailure as error:
@@ -192,12 +185,12 @@ class Pool:
     def _compare(self, results: list[Any], expected: list[Any]) -> None:
         for operand, actual, wide in zip(self.case.outputs, results, expected):
             tolerance = self._bench.request.tolerances[operand.dtype]
-            if within(actual, wide, tolerance):
+            if within(actual, wide, tolerance, operand.dtype):
                 continue
             where = f"{operand.name} in a timed batch"
             if all(byte == POISON for byte in actual.tobytes()):
                 raise ChildFailure(outcome.OUTPUT_NOT_WRITTEN, where)
-            errors = compare(actual, wide, tolerance)
+            errors = compare(actual, wide, tolerance, operand.dtype)
             if errors.non_finite:
                 raise ChildFailure(outcome.NON_FINITE, where)
             if not errors.accepted:
@@ -209,7 +202,7 @@ class Pool:
         for operand in self.case.inputs:
             window, tensor = self._windows[operand.name], self._window(operand, slot).copy()
             tensor[window.places[slot]] = window.values[slot]
-            found[operand.name] = tensor.reshape(operand.shape)
+            found[operand.name] = tensor
         return found
 
     def _window(self, operand: Operand, slot: int) -> Any:
@@ -228,9 +221,18 @@ class Pool:
     def _slots(self, arena: Arena, operand: Operand) -> Any:
         """The operand's tensors in the arena, one flat tensor a line; not to be kept."""
         region = self.layout.regions[operand.name]
-        raw: Any = np.frombuffer(arena.view(region.offset, region.stride * self.count), dtype=operand.dtype)
+        store = DTYPES[operand.dtype].store
+        raw: Any = np.frombuffer(arena.view(region.offset, region.stride * self.count), dtype=store)
         return raw.reshape(self.count, -1)[:, : self._size(operand)]
 
     @staticmethod
     def _size(operand: Operand) -> int:
-        return math.prod(operand.shape)
+        return operand.span
+
+
+def _written(operand: Operand, slots: Any) -> Any:
+    """The elements of an output that a launch writes, as numbers: not what lies between rows."""
+    if operand.strides:
+        places = draw.in_shape(operand, np.arange(operand.span)).reshape(-1)
+        slots = slots[:, places]
+    return decode(slots, operand.dtype)

@@ -3,7 +3,8 @@
 Invariants:
 - Every way in which a child can fail becomes a `ChildFailure` with a reason code.
 - A packet that no command asked for, or that does not return the command's nonce, is `RESULT_FORGED`.
-- When launches are answered, the child is one task: a further thread or process is `ASYNCHRONOUS_WORK`.
+- When launches are answered, the child is one task: a further thread or process is `ASYNCHRONOUS_WORK`. A python
+  child may keep threads that the kernel shows asleep, as torch's own pools do.
 - `close` ends everything that the child started; nothing it left running survives it.
 """
 
@@ -12,20 +13,24 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import resource
 import signal
 import socket
 import struct
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn, Optional, Union
 
 from . import outcome
+from .confine import CANDIDATE
 from .memory import Arena, SealedFile
 from .outcome import ChildFailure
 from .sources import child_command
+from .template import LIVE, Forked, Template
+from .tree import Bundle, reread
 
 _NONCE = 16
 _PACKET = 1 << 16
@@ -33,8 +38,9 @@ _SETUP_FAILED = 96
 _SIGNALLED = 128
 _PF_EXITING = 0x4
 _DIRECTORY_LINKS = 2
+_SETTLES_S, _PAUSE_S = 0.1, 0.0005
+_WAITS = {"x86_64": frozenset((7, 202, 232, 271, 281)), "aarch64": frozenset((22, 73, 98))}  # poll, epoll, futex
 SPIN_LIMIT_NS = 200_000_000
-_live: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ class Confinement:
     limits: dict[str, Any]
     cpu: Optional[int] = None
     spin_ns: int = 0
+    device: str = "cpu"
+    trees: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -103,6 +111,15 @@ def _task_stat(pid: int, task: str) -> tuple[str, int]:
     return fields[0], int(fields[6])
 
 
+def _sleeps(pid: int, task: str) -> bool:
+    """Whether a stopped thread was stopped in a wait without end, as one of an idle pool is."""
+    try:
+        number = _read(f"/proc/{pid}/task/{task}/syscall").split()[0]
+    except (OSError, IndexError):
+        return False
+    return number.isdigit() and int(number) in _WAITS.get(platform.machine(), frozenset())
+
+
 def _stands(pid: int) -> bool:
     """Whether no thread of a process can run: each is stopped or has ended."""
     return all(_task_stat(pid, task)[0] in "TtZX" for task in _tasks(pid))
@@ -142,7 +159,13 @@ def _kill(pid: int, number: int) -> None:
 class Child:
     """One child process with one loaded kernel."""
 
-    def __init__(self, loadable: Loadable, arena: Arena, confinement: Confinement) -> None:
+    def __init__(
+        self,
+        loadable: Union[Loadable, Bundle],
+        arena: Arena,
+        confinement: Confinement,
+        template: Optional[Template] = None,
+    ) -> None:
         self._timeout = float(confinement.limits["timeout_s"])
         self._spin = socket.MSG_DONTWAIT if confinement.spin_ns else 0
         self._log_fd = os.memfd_create("log", os.MFD_CLOEXEC)
@@ -151,6 +174,9 @@ class Child:
         self._watched: list[int] = []
         self._cpu_s = int(confinement.limits["cpu_s"])
         self._oom_kills = _oom_kills()
+        self._python = isinstance(loadable, Bundle)
+        self._single = isinstance(loadable, Bundle) and loadable.single
+        self._tree: Optional[str] = None
         self.log = ""
         self.facts: dict[str, Any] = {}
         self.pid = 0
@@ -159,21 +185,7 @@ class Child:
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             whole, part = divmod(self._timeout, 1.0)
             mine.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(whole), int(part * 1e6)))
-        handed = (theirs.fileno(), arena.fd, loadable.kernel.fd, loadable.launcher.fd)
-        with theirs:
-            self._process = subprocess.Popen(
-                child_command(theirs.fileno()),
-                env={},
-                pass_fds=handed,
-                stdin=subprocess.DEVNULL,
-                stdout=self._log_fd,
-                stderr=self._log_fd,
-                cwd="/",
-                start_new_session=True,
-            )
-        self.session = self._process.pid
-        _live.add(self.session)
-        setup = {
+        setup: dict[str, Any] = {
             "isolation": confinement.isolation,
             "limits": {
                 **confinement.limits,
@@ -183,9 +195,31 @@ class Child:
             "spin_ns": confinement.spin_ns,
             "arena_fd": arena.fd,
             "arena_bytes": arena.size,
-            "kernel_fd": loadable.kernel.fd,
-            "launcher_fd": loadable.launcher.fd,
         }
+        self._process: Union[subprocess.Popen[bytes], Forked]
+        with theirs:
+            if isinstance(loadable, Bundle):
+                if template is None:
+                    raise TypeError("a module needs a template to fork from")
+                setup |= {"device": confinement.device, "tree": confinement.trees.get(loadable.digest, "")}
+                self._tree = setup["tree"] or CANDIDATE
+                first = {"module": loadable.module, "function": loadable.function}
+                self._process = template.fork([theirs.fileno(), self._log_fd, arena.fd, loadable.files.fd])
+            else:
+                setup |= {"kernel_fd": loadable.kernel.fd, "launcher_fd": loadable.launcher.fd}
+                first = {"symbol": loadable.symbol}
+                self._process = subprocess.Popen(
+                    child_command(theirs.fileno()),
+                    env={},
+                    pass_fds=(theirs.fileno(), arena.fd, loadable.kernel.fd, loadable.launcher.fd),
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._log_fd,
+                    stderr=self._log_fd,
+                    cwd="/",
+                    start_new_session=True,
+                )
+        self.session = self._process.pid
+        LIVE.add(self.session)
         try:
             mine.send(json.dumps(setup).encode())
             greeting = self._receive()
@@ -194,7 +228,7 @@ class Child:
             self.facts = json.loads(greeting[1:])
             self.pid = self._inner(confinement.isolation)
             self._watch(alone=confinement.isolation == "userns")
-            self.function = int(self.ask(b"L", {"symbol": loadable.symbol})["function"])
+            self.function = int(self.ask(b"L", first)["function"])
         except BaseException:
             self.close()
             raise
@@ -257,16 +291,27 @@ class Child:
             threads = os.fstat(tasks).st_nlink - _DIRECTORY_LINKS
         except (FileNotFoundError, ProcessLookupError):
             return  # it ended: the next command says how
-        strangers = [pid for fd in ours for pid in map(int, os.pread(fd, _PACKET, 0).split()) if pid not in _live]
+        strangers = [pid for fd in ours for pid in map(int, os.pread(fd, _PACKET, 0).split()) if pid not in LIVE]
         if further or strangers:
             self._fail(outcome.ASYNCHRONOUS_WORK, "a process that the kernel has started outlives the launch")
         if threads > 1 and self._live_threads():
             self._fail(outcome.ASYNCHRONOUS_WORK, "a thread that the kernel has started outlives the launch")
 
     def _live_threads(self) -> int:
-        """Threads beyond the first that are not on their way out: one that was joined may still be leaving."""
-        further = [task for task in _tasks(self.pid) if task != str(self.pid)]
-        return sum(not _task_stat(self.pid, task)[1] & _PF_EXITING for task in further)
+        """Threads beyond the first that are not on their way out: one that was joined may still be leaving.
+
+        Threads of a module that sleep do not count. A thread that was just stopped, or let run, is seen asleep a moment
+        later only; one that works is seen at work, or stopped at work, all the time.
+        """
+        deadline = time.monotonic() + (_SETTLES_S if self._python else 0.0)
+        while True:
+            further = [task for task in _tasks(self.pid) if task != str(self.pid)]
+            further = [task for task in further if not _task_stat(self.pid, task)[1] & _PF_EXITING]
+            if self._python:
+                further = [task for task in further if not _sleeps(self.pid, task)]
+            if not further or time.monotonic() >= deadline:
+                return len(further)
+            time.sleep(_PAUSE_S)
 
     def freeze(self) -> None:
         """Stop the whole tree; returns when no task of it can run."""
@@ -290,6 +335,25 @@ class Child:
         for pid in self._stopped:
             _kill(pid, signal.SIGCONT)
         self._stopped = set()
+
+    def trace(self) -> list[dict[str, Any]]:
+        """One untimed call, watched: the exceptions that the candidate swallowed, as far as the child can tell."""
+        found = self.ask(b"T", {})["swallowed"]
+        self._expect_alone()
+        return [dict(each) for each in found]
+
+    def tree(self) -> str:
+        """The digest of a module's files as they lie in the child's file system; empty for a shared object."""
+        if self._tree is None:
+            return ""
+        return reread(f"/proc/{self.pid}/root{self._tree}", single=self._single)
+
+    def cpu_ns(self) -> int:
+        """Processor time of all its threads, from the kernel."""
+        try:
+            return time.clock_gettime_ns((~self.pid << 3) | 2)
+        except OSError:
+            return 0
 
     def maps(self) -> list[Mapping]:
         """What the process maps, from the kernel."""
@@ -317,7 +381,7 @@ class Child:
                 _kill(pid, signal.SIGKILL)
             process.kill()
         process.wait(self._timeout + 5)
-        _live.discard(process.pid)
+        LIVE.discard(process.pid)
         _reap_orphans()
         self._socket.close()
         for fd in self._watched:
@@ -377,9 +441,21 @@ class Child:
         if packet[:_NONCE] != nonce:
             self._fail(outcome.RESULT_FORGED, "an answer with another nonce")
         status, body = packet[_NONCE : _NONCE + 1], packet[_NONCE + 1 :]
+        if status == b"r":
+            self._refused(body)
         if status != b"k":
             self._fail(outcome.CHILD_LOAD_FAILED, body[:500].decode("utf-8", "replace"))
         return body
+
+    def _refused(self, body: bytes) -> NoReturn:
+        """What a python child says of its candidate: untrusted, and at worst to the candidate's own loss."""
+        try:
+            code, detail = json.loads(body)
+        except ValueError:
+            self._fail(outcome.RESULT_FORGED, "a refusal that is not JSON")
+        if code not in outcome.REFUSED_RESULTS:
+            self._fail(outcome.RESULT_FORGED, "a refusal without a known code")
+        self._fail(code, str(detail)[:500])
 
     def _ended(self) -> NoReturn:
         before = _cpu_of_ended()
@@ -415,7 +491,7 @@ class Child:
 def _reap_orphans() -> None:
     """Kill and reap what a child without a PID namespace left to us, its nearest subreaper."""
     for pid in children_of(os.getpid()):
-        if pid not in _live:
+        if pid not in LIVE:
             for below in reversed(descendants(pid)):
                 _kill(below, signal.SIGKILL)
             _kill(pid, signal.SIGKILL)

@@ -5,6 +5,7 @@ Invariants:
 - Nothing here has a default that weakens a check.
 """
 
+# ruff: noqa: B905 - zip has no strict= in Python 3.9
 from __future__ import annotations
 
 import json
@@ -15,7 +16,12 @@ from typing import Any, Optional
 from .outcome import HarnessError
 
 KIND, VERSION = "HarnessRequest", 1
-ITEM_BYTES = {"float16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}
+ITEM_BYTES = {
+    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1,
+    "bool": 1,
+}  # fmt: skip
+ABIS = ("binary", "python")
+DEVICES = ("cpu", "cuda", "npu")
 DISTRIBUTIONS = ("normal", "uniform", "zeros", "constant", "mixed")
 ROLES = ("baseline", "candidate", "perturbed")
 
@@ -30,14 +36,29 @@ class Operand:
     access: str
     distribution: dict[str, Any] = field(default_factory=dict)
     misalign: int = 0
+    strides: tuple[int, ...] = ()
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Strides in elements, as stated or as a contiguous tensor has them."""
+        if self.strides:
+            return self.strides
+        steps: list[int] = []
+        step = 1
+        for length in reversed(self.shape):
+            steps.append(step)
+            step *= length
+        return tuple(reversed(steps))
+
+    @property
+    def span(self) -> int:
+        """Elements from the first to the last, those between rows included."""
+        return 1 + sum((length - 1) * step for length, step in zip(self.shape, self.steps))
 
     @property
     def nbytes(self) -> int:
-        """Size of the contiguous tensor."""
-        count = ITEM_BYTES[self.dtype]
-        for length in self.shape:
-            count *= length
-        return count
+        """Bytes from the first element to the last."""
+        return self.span * ITEM_BYTES[self.dtype]
 
 
 @dataclass(frozen=True)
@@ -50,6 +71,7 @@ class Case:
     operands: tuple[Operand, ...]
     calls: dict[str, list[dict[str, Any]]]
     control: bool = True
+    held_back: bool = False
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -64,13 +86,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A shared object and its launcher."""
+    """A shared object with its launcher and symbol, or a Python file or folder with its entry."""
 
+    abi: str
     path: str
     digest: str
-    symbol: str
-    launcher: str
-    launcher_digest: str
+    entry: str
+    launcher: str = ""
+    launcher_digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +119,8 @@ class Request:
     determinism: str
     repeats: int
     isolation: str
+    device: str
+    threads: int
     limits: dict[str, Any]
     artifacts: dict[str, Artifact]
     cases: tuple[Case, ...]
@@ -158,9 +183,24 @@ def _operand(value: Any, where: str) -> Operand:
         access=access,
         distribution=distribution,
         misalign=reader.count("misalign", 0, least=0),
+        strides=tuple(reader.get("strides", list, [])),
     )
     reader.done()
+    if operand.strides:
+        _strides(operand, where)
     return operand
+
+
+def _strides(operand: Operand, where: str) -> None:
+    """Non-negative, one for each axis; two elements of an output never share a place."""
+    steps = operand.strides
+    if len(steps) != len(operand.shape) or any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in steps):
+        raise HarnessError("REQUEST_INVALID", f"{where}/strides must hold a whole number for each axis", 2)
+    reach = 1
+    for step, length in sorted(zip(steps, operand.shape)):
+        if operand.access != "in" and length > 1 and step < reach:
+            raise HarnessError("REQUEST_INVALID", f"{where}/strides let elements of an output overlap", 2)
+        reach += step * (length - 1)
 
 
 def _case(value: Any, where: str) -> Case:
@@ -176,9 +216,11 @@ def _case(value: Any, where: str) -> Case:
         seed=seed,
         attributes=reader.get("attributes", dict, {}),
         operands=operands,
-        calls=reader.get("calls", dict),
+        calls=reader.get("calls", dict, {}),
         control=reader.get("control", bool, True),
+        held_back=bool(reader.value.get("held_back", False)),
     )
+    reader.used.add("held_back")
     reader.done()
     names = {operand.name for operand in operands}
     for role, call in case.calls.items():
@@ -216,15 +258,29 @@ def _plan(value: Any, rows: tuple[Case, ...]) -> Plan:
 
 def _artifact(value: Any, where: str) -> Artifact:
     reader = _Reader(value, where)
-    artifact = Artifact(
-        path=reader.get("path", str),
-        digest=reader.get("digest", str),
-        symbol=reader.get("symbol", str),
-        launcher=reader.get("launcher", str),
-        launcher_digest=reader.get("launcher_digest", str),
-    )
+    abi = reader.word("abi", ABIS, "binary")
+    path, digest = reader.get("path", str), reader.get("digest", str)
+    if abi == "python":
+        artifact = Artifact(abi, path, digest, reader.get("entry", str))
+    else:
+        launcher, launcher_digest = reader.get("launcher", str), reader.get("launcher_digest", str)
+        artifact = Artifact(abi, path, digest, reader.get("symbol", str), launcher, launcher_digest)
     reader.done()
     return artifact
+
+
+def _agree(case: Case, artifacts: dict[str, Artifact]) -> None:
+    """Every artifact can be called for a case: a binary one has its call, a python one returns its outputs."""
+    if {role for role, artifact in artifacts.items() if artifact.abi == "binary"} - set(case.calls):
+        raise HarnessError("REQUEST_INVALID", f"case {case.id} lacks the call of an artifact", 2)
+    python = any(artifact.abi == "python" for artifact in artifacts.values())
+    if python and any(operand.access == "inout" for operand in case.operands):
+        raise HarnessError("REQUEST_INVALID", f"case {case.id}: the python ABI returns outputs, it updates none", 2)
+
+
+def request_device(value: dict[str, Any]) -> str:
+    """Where the tensors of python artifacts live."""
+    return str(value.get("device", "cpu"))
 
 
 def parse(value: Any) -> Request:
@@ -244,8 +300,9 @@ def parse(value: Any) -> Request:
         if len({case.id for case in group}) != len(group):
             raise HarnessError("REQUEST_INVALID", "an id is used twice", 2)
         for case in group:
-            if set(artifacts) - set(case.calls):
-                raise HarnessError("REQUEST_INVALID", f"case {case.id} lacks the call of an artifact", 2)
+            _agree(case, artifacts)
+    if request_device(value) != "cpu" and any(artifact.abi == "binary" for artifact in artifacts.values()):
+        raise HarnessError("REQUEST_INVALID", "/device: the binary ABI is called on the host's processor", 2)
     limits = _Reader(reader.get("limits", dict), "/limits")
     request = Request(
         reference=reader.get("reference", str),
@@ -255,6 +312,8 @@ def parse(value: Any) -> Request:
         determinism=reader.word("determinism", ("bitwise", "tolerance")),
         repeats=reader.count("repeats"),
         isolation=reader.word("isolation", ("auto", "userns", "none")),
+        device=reader.word("device", DEVICES, "cpu"),
+        threads=reader.count("threads", 1),
         limits={
             "timeout_s": float(limits.get("timeout_s", (int, float))),
             "memory_bytes": limits.count("memory_bytes"),

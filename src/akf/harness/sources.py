@@ -1,4 +1,7 @@
-"""The child's program as text: it is handed to the interpreter, so the child needs no file of the harness."""
+"""The child's program as text: it is handed to the interpreter, so the child needs no file of the harness.
+
+Invariant: the last module of a list serves; each may use those before it.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,11 @@ for name, text in zip(sys.argv[2::2], sys.argv[3::2]):
     module.__package__ = "akf_child"
     sys.modules[module.__name__] = module
     setattr(package, name, module)
-    exec(compile(text, name + ".py", "exec"), module.__dict__)
-sys.modules["akf_child.child"].serve(int(sys.argv[1]))
+    exec(compile(text, "<akf_child " + name + ">", "exec"), module.__dict__)
+sys.modules["akf_child." + name].serve(int(sys.argv[1]))
 """
-_MODULES = ("confine", "child")
+MODULES = ("confine", "child")
+TEMPLATE = ("confine", "child", "devices", "swallowed", "python_child", "fork_server")
 
 
 def _source(name: str) -> str:
@@ -31,8 +35,17 @@ def _source(name: str) -> str:
 
 def child_command(fd: int) -> list[str]:
     """The child's command line: the interpreter, isolated, with the program's text."""
-    command = [sys.executable, "-I", "-S", "-B", "-c", _BOOTSTRAP, str(fd)]
-    for name in _MODULES:
+    return _command(["-I", "-S", "-B"], fd, MODULES)
+
+
+def template_command(fd: int) -> list[str]:
+    """The command line of the template of python children: isolated too, with the interpreter's packages."""
+    return _command(["-I", "-B"], fd, TEMPLATE)
+
+
+def _command(options: list[str], fd: int, modules: tuple[str, ...]) -> list[str]:
+    command = [sys.executable, *options, "-c", _BOOTSTRAP, str(fd)]
+    for name in modules:
         command += [name, _source(name)]
     return command
 
@@ -55,7 +68,10 @@ FILES = (
     "child.py",
     "confine.py",
     "correct.py",
+    "devices.py",
     "draw.py",
+    "dtypes.py",
+    "fork_server.py",
     "hit.py",
     "main.py",
     "memory.py",
@@ -64,7 +80,11 @@ FILES = (
     "plan.py",
     "pool.py",
     "process.py",
+    "python_child.py",
     "request.py",
     "sources.py",
+    "swallowed.py",
+    "template.py",
     "timing.py",
+    "tree.py",
 )

@@ -102,9 +102,9 @@ def early_work(mine: Sequence[Span], others: Sequence[Span], round_trip: int) ->
     return extra / batch_ns if extra > floor else 0.0
 
 
-def _bind(child: Child, pool: Pool, role: str) -> None:
+def _bind(bench: Bench, child: Child, pool: Pool, role: str) -> None:
     child.thaw()
-    child.ask(b"B", pool.layout.columns(role))
+    child.ask(b"B", bench.binding(role, pool.layout, 1))
     child.freeze()
 
 
@@ -127,7 +127,7 @@ def _probe(bench: Bench, role: str, case: Case, count: int) -> tuple[int, float]
     try:
         child = bench.child(role, arena)
         child.freeze()
-        _bind(child, pool, role)
+        _bind(bench, child, pool, role)
         child.thaw()
         trip = round_trip(child)
         child.freeze()
@@ -231,7 +231,7 @@ class _Run:
         side = sample["side"]
         role, pool = self._roles[side], self._pools[sample["row"]]
         if bound[side] != sample["row"]:
-            _bind(child, pool, role)
+            _bind(self._bench, child, pool, role)
             bound[side] = sample["row"]
             batch(child, arena, pool)  # this process's first touch of the row: verified, never a sample
         spans = [batch(child, arena, pool) for _ in range(self._plan.batches)]

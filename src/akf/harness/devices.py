@@ -1,0 +1,102 @@
+"""Where a python candidate's tensors live: one small interface over `cpu`, `cuda` and `npu`.
+
+Invariants:
+- torch is imported here and in nothing of the parent; a device is a row of a table and the same calls for all.
+- What is missing is said in words, beforehand: no torch, no plug-in, no device.
+- On the processor the arena itself holds the inputs, and a result's bytes are copied out inside the timed region.
+  A device has buffers of its own: inputs are staged before the clock starts, results are fetched after it stopped.
+
+Self-contained: it is sent to the child as text.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple, Optional
+
+
+class Kind(NamedTuple):
+    """What differs between devices."""
+
+    plugin: Optional[str]
+    copies: bool
+    visible: str
+
+
+KINDS = {
+    "cpu": Kind(None, False, ""),
+    "cuda": Kind(None, True, "CUDA_VISIBLE_DEVICES"),
+    "npu": Kind("torch_npu", True, "ASCEND_RT_VISIBLE_DEVICES"),
+}
+
+
+def prepare(name: str, threads: int) -> dict[str, Any]:
+    """Import torch for a device, in the template. Returns versions, or `missing` with what is not there."""
+    kind = KINDS[name]
+    try:
+        import torch  # noqa: PLC0415 - the parent and children of the other ABI never import it
+    except ImportError as error:
+        return {"missing": f"torch: {error}"}
+    torch.set_num_threads(threads)
+    found = {"torch": torch.__version__, "device": name, "threads": threads}
+    if kind.plugin is not None:
+        try:
+            plugin = __import__(kind.plugin)
+        except (ImportError, OSError) as error:
+            return {"missing": f"{kind.plugin}: {error}"}
+        found[kind.plugin] = str(plugin.__version__)
+    missing = _without_device(name) if kind.copies else ""
+    return {"missing": missing} if missing else found
+
+
+def _without_device(name: str) -> str:
+    """Ask for the device in a process that is thrown away: a runtime that was started does not survive a fork."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(writer, Device(name).fault().encode()[:500])
+        except Exception as error:  # noqa: BLE001 - runtimes raise what they like
+            os.write(writer, f"{type(error).__name__}: {error}".encode()[:500])
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        text = stream.read().decode("utf-8", "replace")
+    os.waitpid(pid, 0)
+    return text
+
+
+class Device:
+    """The calls that a worker makes."""
+
+    def __init__(self, name: str) -> None:
+        import torch  # noqa: PLC0415 - as above
+
+        self.name = name
+        self.copies = KINDS[name].copies
+        self._space: Any = getattr(torch, name, None)
+        self._empty_strided = torch.empty_strided
+
+    def fault(self) -> str:
+        """Why the device cannot be used; empty when it can."""
+        if not self.copies:
+            return ""
+        if self._space is None or not self._space.is_available():
+            return f"{self.name}: torch finds no such device"
+        return ""
+
+    def like(self, tensor: Any) -> Any:
+        """An uninitialised buffer on the device with a tensor's type, shape and strides."""
+        return self._empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=self.name)
+
+    def synchronize(self) -> None:
+        """Wait until all that was launched has ended."""
+        if self.copies:
+            self._space.synchronize()
+
+    def span(self) -> Any:
+        """A pair of events around launches, on a device that has them; else None."""
+        if not self.copies:
+            return None
+        return self._space.Event(enable_timing=True), self._space.Event(enable_timing=True)
