@@ -30,10 +30,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from akf.contracts.canonical import jcs
+from akf.contracts.canonical import digest, digest_file, jcs
+from akf.contracts.tree import tree_digest
 from akf.frameworks.host_reference import Baseline
-from akf.harness.tree import digest_of
 from akf.routes.launch_spec import LaunchSpec, parse_spec, resolve_call
+from akf.store.untrusted import read_tree
 
 LIMITS = {
     "timeout_s": 30.0,
@@ -84,10 +85,14 @@ def python_object(path: Path, entry: str = "run") -> PythonObject:
     """A file or folder with the digest of what it holds now.
 
     Raises:
-        HarnessError: it holds something that is no regular file, or too much.
-        OSError: it cannot be read.
+        InvalidError: it holds something that is no regular file, or too much.
+        StorageError: the folder cannot be read.
+        OSError: the file cannot be read.
     """
-    return PythonObject(path, digest_of(str(path)), entry)
+    if not path.is_dir():
+        return PythonObject(path, digest_file(path), entry)
+    files = read_tree(path, path.name)
+    return PythonObject(path, tree_digest((file.path, file.executable, digest(file.data)) for file in files), entry)
 
 
 def harness_request(
@@ -192,8 +197,8 @@ class _Drawn:
     def below(self, bound: int) -> int:
         """One of 0 ... bound - 1."""
         self._asked += 1
-        digest = hmac.new(self._seed, self._asked.to_bytes(8, "big"), hashlib.sha256).digest()
-        return int.from_bytes(digest[:16], "big") % bound
+        number = hmac.new(self._seed, self._asked.to_bytes(8, "big"), hashlib.sha256).digest()
+        return int.from_bytes(number[:16], "big") % bound
 
     def choice(self, values: Sequence[Any]) -> Any:
         """One of some values."""
