@@ -589,7 +589,9 @@ def test_what_was_executed_without_a_device_is_no_gate_whoever_signs_it(made: Ma
     refused(made)
 
 
-@pytest.mark.parametrize("stage", ["source", "frontend_ir", "linalg", "hivm_ir", "lowered_mlir", "cpu_sim_so"])
+@pytest.mark.parametrize(
+    "stage", ["source", "host_parts", "frontend_ir", "linalg", "hivm_ir", "lowered_mlir", "cpu_sim_so"]
+)
 def test_no_gate_stands_on_a_build_without_a_binary(stage: str) -> None:
     other = evidence(edit={"build": lambda value: value.update(stage=stage)})
     assert f"ends at {stage}" in refused(other, "AKF-I402")

@@ -70,6 +70,14 @@ class TestDeclaration:
             assert (output.role == "kernel_object") is binary, stage.file
             assert (output.trust == "data") is not binary, stage.file
 
+    def test_host_parts_are_outputs_that_run_inside_the_engine(self, name: str) -> None:
+        data = declaration(name)
+        for part in data.parts:
+            output = data.output(part.file)
+            assert output is not None
+            assert (output.role, output.trust) == (part.file.removesuffix(".so"), "host_code")
+            assert part.file not in {stage.file for stage in data.stages}
+
     def test_device_code_is_never_called_host_code(self, name: str) -> None:
         data = declaration(name)
         for output in data.outputs:
@@ -83,6 +91,7 @@ class TestDeclaration:
     def test_every_tool_is_needed_by_a_stage_or_the_emulation_or_is_another_compiler(self, name: str) -> None:
         data = declaration(name)
         needed = {need for stage in data.stages for need in stage.needs}
+        needed |= {need for part in data.parts for need in part.needs}
         needed |= set(data.emulation.needs if data.emulation is not None else ())
         assert {tool.name for tool in data.tools} - needed <= {"clang++"}
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from akf.contracts.canonical import digest
+from akf.contracts.canonical import digest, jcs
 from akf.contracts.problems import BlockedError
 from akf.contracts.text import printable
 from akf.contracts.tree import tree_digest
@@ -172,8 +172,8 @@ class _Build:
         for step in plan.steps:
             if outcome is None:
                 outcome = self._step(step)
-            elif not outcome.failed and step.normalises:
-                self._step(step)
+            elif not outcome.failed and (step.normalises or step.part):
+                outcome = self._beside(step, outcome)
         for name in WRITTEN:
             outputs.clear(self._folder / name)
         return self.ended(outcome)
@@ -188,17 +188,20 @@ class _Build:
             for stage in reached
             if stage.normal in self._files
         }
+        parts = {part.file: digest(self._files[part.file]) for part in data.parts if part.file in self._files}
         if outcome is not None and not self._errors:
             self._errors = (outcome.message,)
+        if parts:
+            self._notes.append(f"runs inside the engine that serves the operator: {', '.join(parts)}")
         return Made(
-            stage=reached[-1].name if reached else "source",
+            stage=reached[-1].name if reached else "host_parts" if parts else "source",
             outcome=outcome,
             commands=tuple(self._commands),
             variables=self._sandbox.variables(self._variables),
             log="".join(self._log) or (f"{outcome.message}\n" if outcome else ""),
             errors=self._errors if outcome is not None and outcome.failed else (),
             files={name: self._files[name] for name in kept},
-            deepest=self._files[reached[-1].file] if reached else b"",
+            deepest=self._files[reached[-1].file] if reached else jcs(parts) if parts else b"",
             normal=normal,
             notes=tuple(dict.fromkeys(self._notes)),
             isolation=self._sandbox.isolation,
@@ -207,6 +210,15 @@ class _Build:
             randomised=self._randomised,
             stand_ins=self._stand_ins,
         )
+
+    def _beside(self, step: Step, outcome: Outcome) -> Outcome:
+        """A step that is made although a tool of another one is missing; why the build goes no deeper."""
+        found = self._step(step)
+        if found is not None and not found.failed:
+            wanted = [part.file for part in self._tools.route.data.parts if part.file in step.makes]
+            place = self._tools.route.data.program(str(found.tool)).places[0]
+            self._notes += [f"{name} is not made: {found.tool} is missing ({place})" for name in wanted]
+        return found if found is not None and found.failed else outcome
 
     def _step(self, step: Step) -> Outcome | None:
         tool = self._tools.tool(step.tool)

@@ -67,6 +67,15 @@ class RouteOutput(Value):
     trust: TrustClass
 
 
+class Part(Value):
+    """Host code of an operator. It runs inside the engine that serves, beside the device code."""
+
+    file: Name
+    """One of the outputs; a Build that holds parts and no device object says the stage `host_parts`."""
+    needs: tuple[Name, ...]
+    """Tools that make it."""
+
+
 class Emulation(Value):
     """How what a route makes is executed without a device: for ranking, never for a gate."""
 
@@ -159,6 +168,8 @@ class Declaration(Value):
     tools: tuple[Program, ...] = Field(min_length=1)
     stages: tuple[StageFile, ...] = Field(min_length=1)
     outputs: tuple[RouteOutput, ...] = Field(min_length=1)
+    parts: tuple[Part, ...] = ()
+    """Host parts of an operator, each made where its own tools are."""
     emulation: Emulation | None = None
     claims: Claims
     without_cann: Text
@@ -202,6 +213,7 @@ def declaration(name: str) -> Declaration:
         ) from error
     known = {tool.name for tool in found.tools}
     named = {found.toolkit.tool, *(need for stage in found.stages for need in stage.needs)}
+    named |= {need for part in found.parts for need in part.needs}
     named |= set(found.emulation.needs) if found.emulation is not None else set()
     if named - known:
         message = f"the declaration of route {name} names tools that it does not declare: {sorted(named - known)}"

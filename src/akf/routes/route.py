@@ -16,7 +16,7 @@ import importlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from akf.contracts.problems import UsageError
 from akf.contracts.rules import soc as soc_names
@@ -46,6 +46,8 @@ class Step(NamedTuple):
     """Variables beyond the declaration's."""
     needs: tuple[str, ...] = ()
     """Further tools that it runs itself; where one is missing, it is not tried."""
+    part: bool = False
+    """It makes a host part of an operator: where a tool is missing, the other parts are still made."""
     normalises: bool = False
     """It only brings a stage's file into its normal form: a failure leaves the stage without one."""
 
@@ -140,10 +142,7 @@ class Route:
         """Whose name a build without CANN carries: the declared tool's version and commit."""
         named = self.data.toolkit
         record = next((each.record for each in found if _same(each.program.name, named.tool)), found[0].record)
-        text = str(record.get("package", record["version_text"]))
-        version = re.search(r"\d+(?:\.\d+)+\S*", text)
-        build = record.get("commit") or record.get("wheel_digest") or record["version_text"].splitlines()[0]
-        return {"name": named.name, "version": version[0] if version else "unknown", "build": str(build)[:256]}
+        return toolkit_of(named.name, record)
 
     def plan(self, job: Job) -> Plan:
         """The commands for a job.
@@ -195,6 +194,14 @@ class Route:
     def notes(self, text: str) -> tuple[str, ...]:
         """Silent changes that a tool reported."""
         return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.startswith("[NOTE]")))
+
+
+def toolkit_of(name: str, record: Mapping[str, Any]) -> dict[str, str]:
+    """A toolkit by the version and the commit, wheel or version line of one of its tools."""
+    text = str(record.get("package", record["version_text"]))
+    version = re.search(r"\d+(?:\.\d+)+[^\s)]*", text)
+    build = record.get("commit") or record.get("wheel_digest") or record["version_text"].splitlines()[0]
+    return {"name": name, "version": version[0] if version else "unknown", "build": str(build)[:256]}
 
 
 def _same(name: str, wanted: str) -> bool:

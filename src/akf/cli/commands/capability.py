@@ -46,6 +46,9 @@ def explain(name: str, soc: str | None) -> Result:
         "emulated": None if data.emulation is None else data.emulation.model_dump(mode="json"),
         "stage_files": [{"stage": stage.name, "file": stage.file} for stage in data.stages],
         "options": [{"name": each.name, "about": each.about, "values": list(each.values)} for each in data.options],
+        "host_parts": [
+            {"file": each.file, "needs": list(each.needs), "runs": "inside the engine"} for each in data.parts
+        ],
         "outputs": [{"file": each.file, "role": each.role, "trust": each.trust} for each in data.outputs],
         "environment": {
             "set": data.environment.variables,
@@ -58,9 +61,11 @@ def explain(name: str, soc: str | None) -> Result:
 
 
 def _needed_for(data: Declaration, tool: str) -> str | None:
-    """The stage that needs a tool first, or `emulation`."""
-    stage = next((stage.name for stage in data.stages if tool in stage.needs), None)
-    return stage or ("emulation" if data.emulation is not None and tool in data.emulation.needs else None)
+    """The stage that needs a tool first, or the host part, or `emulation`."""
+    needing: list[tuple[str, tuple[str, ...]]] = [(stage.name, stage.needs) for stage in data.stages]
+    needing += [(part.file, part.needs) for part in data.parts]
+    needing += [("emulation", data.emulation.needs)] if data.emulation is not None else []
+    return next((name for name, needs in needing if tool in needs), None)
 
 
 def _line(found: Route) -> dict[str, Any]:

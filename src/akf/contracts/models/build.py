@@ -27,7 +27,7 @@ from akf.contracts.models.common import ExactToolkit, Setting
 
 Expr = Whole | str
 Stage = Literal[
-    "source", "frontend_ir", "linalg", "hivm_ir", "lowered_mlir", "ascendc_source", "cpu_sim_so", "shared_object",
+    "source", "host_parts", "frontend_ir", "linalg", "hivm_ir", "lowered_mlir", "ascendc_source", "cpu_sim_so", "shared_object",
     "cubin", "device_object",
 ]  # fmt: skip
 Role = Literal["kernel_object", "host_tiling", "infer_shape", "aclnn", "torch_binding", "meta", "ir", "launcher", "log"]

@@ -63,7 +63,7 @@ class Toolkit(Value):
     )
 
 
-ToolkitName = Literal["cann", "gcc", "cuda", "clang", "bishengir", "catlass_dsl", "pypto", "headers"]
+ToolkitName = Literal["cann", "gcc", "cuda", "clang", "bishengir", "catlass_dsl", "pypto", "torch_npu", "headers"]
 
 
 class ExactToolkit(Value):

@@ -2,23 +2,20 @@
 
 Invariants:
 - The CATLASS headers are those of the package, by digest, and come before CANN's.
-- All else is as in `ascendc_direct`.
+- All else is as in `ascendc_direct`, an operator's host parts too.
 """
 
 from __future__ import annotations
 
-from akf.routes.ascendc_direct import ascendc
-from akf.routes.route import Job, Plan, Route
+from akf.routes.ascendc_direct import AscendC
 
 NAME = "catlass_cpp"
 
 
-class CatlassCpp(Route):
+class CatlassCpp(AscendC):
     """CATLASS templates."""
 
-    def plan(self, job: Job) -> Plan:
-        """One command."""
-        return Plan((ascendc(job, self.data.suffixes, "{headers}/catlass/include"),))
+    includes = ("{headers}/catlass/include",)
 
 
 ROUTE = CatlassCpp(NAME)
