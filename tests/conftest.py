@@ -15,6 +15,7 @@ from hypothesis import settings
 from tests.support import evidence, runs
 
 from akf.contracts.problems import BlockedError
+from akf.lease import VARIABLE
 
 NOTHING_MISSING = "AKF_NOTHING_MISSING"
 
@@ -48,6 +49,12 @@ def _promise(report: pytest.TestReport | pytest.CollectReport) -> None:
     if report.outcome == "skipped" and os.environ.get(NOTHING_MISSING) and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, although {NOTHING_MISSING} promises everything: {report.longrepr}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_leases(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A worker's tests take turns; other workers, and this machine's users, have their own leases."""
+    os.environ[VARIABLE] = str(tmp_path_factory.mktemp("leases"))
 
 
 @pytest.fixture(scope="session")

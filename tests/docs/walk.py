@@ -57,6 +57,7 @@ class Walk:
             "LANG": "C.UTF-8",
             "AKF_KEYS": str(KEYS),
             "AKF_STATE": str((self._folder or work) / "state"),
+            "AKF_LEASES": os.environ["AKF_LEASES"],
             "RUN": next((str(path.relative_to(work)) for path in work.glob("akf-demo/runs/*")), ""),
         }
 

@@ -69,7 +69,7 @@ def test_a_killed_holder_frees_its_devices_and_its_token_is_not_given_again(tmp_
         process, token = holder(tmp_path, "host", "other")
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        with held(FileLeases(tmp_path), ["host"], "me") as lease:
+        with held(FileLeases(tmp_path), ["host"], "me") as (_, lease):
             tokens += [token, lease.token]
     assert tokens == sorted(set(tokens))
 
@@ -81,7 +81,7 @@ def test_eight_racers_hold_it_one_at_a_time_and_no_token_twice(tmp_path: Path) -
         tokens = []
         leases = FileLeases(tmp_path / "leases")
         for _ in range(125):
-            with held(leases, ["host"], "racer", wait_s=120) as lease:
+            with held(leases, ["host"], "racer", wait_s=120) as (_, lease):
                 inside.mkdir()
                 leases.check(lease)
                 tokens.append(lease.token)
@@ -103,7 +103,7 @@ def test_two_dies_asked_for_in_opposite_orders_never_wait_for_each_other(tmp_pat
         return take
 
     def hold(leases: FileLeases, dies: tuple[str, ...]) -> int:
-        with held(leases, dies, "two dies", wait_s=120) as lease:
+        with held(leases, dies, "two dies", wait_s=120) as (_, lease):
             assert lease.devices == ("npu-0-die-0", "npu-0-die-1")
             return lease.token
 
@@ -128,12 +128,12 @@ def test_a_lease_of_two_has_a_token_above_both(tmp_path: Path) -> None:
     last = {}
     for name, times in (("a", 5), ("b", 2)):
         for _ in range(times):
-            with held(leases, [name], "me") as lease:
+            with held(leases, [name], "me") as (_, lease):
                 last[name] = lease.token
-    with held(leases, ["b", "a"], "me") as lease:
+    with held(leases, ["b", "a"], "me") as (_, lease):
         assert lease.token > max(last.values())
         both = lease.token
-    with held(leases, ["b"], "me") as lease:
+    with held(leases, ["b"], "me") as (_, lease):
         assert lease.token == both + 1
 
 

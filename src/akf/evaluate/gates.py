@@ -5,6 +5,8 @@ Invariants:
 - Gates are made in order; a gate after one that did not pass is refused, and a decided attempt is closed.
 - A plan without its gate is an interrupted evaluation: it is resumed with the same secret, and the ledger says so.
 - Raw samples stand beside the gate before the gate appears.
+- A gate is planned and measured under a lease of its devices, which is checked again before anything is published; its
+  token stands in the journal.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from akf.evaluate.request import Objects
 from akf.evaluate.secrets import committed_secret, secret_digest, secret_for
 from akf.evaluate.subject import Subject
 from akf.frameworks import host_reference
+from akf.lease import FileLeases, Holding, Leases, default_folder, devices_of, held
 from akf.store import journal, layout, ledger
 from akf.store.publish import StagedFolder, make_folder
 from akf.store.run import Run, ref, signer_for
@@ -32,13 +35,23 @@ from akf.store.verify import tries
 MEASURED_HERE = ("environment", "operator")
 
 
-def evaluate(run_path: Path, candidate: str, gate: str, keys: Path) -> dict[str, Any]:
+def evaluate(
+    run_path: Path, candidate: str, gate: str, keys: Path, *, leases: Leases | None = None, wait_s: float = 0.0
+) -> dict[str, Any]:
     """Measure one gate, and the environment gate before it when it is missing; returns the Gate.
+
+    Args:
+        run_path: the run's folder.
+        candidate: the attempt.
+        gate: the gate.
+        keys: folder of the evaluator's key.
+        leases: where leases come from; None for this machine's.
+        wait_s: how long another holder of the devices is waited for.
 
     Raises:
         UsageError: there is no such gate.
         PreconditionError: nothing is built, an earlier gate did not pass, or the attempt is decided.
-        ConflictError: the gate exists.
+        ConflictError: the gate exists, another holds a device, or the lease was lost meanwhile.
         BlockedError: the machine cannot do it.
     """
     _known(gate)
@@ -46,14 +59,16 @@ def evaluate(run_path: Path, candidate: str, gate: str, keys: Path) -> dict[str,
     with run.locked():
         _open(run, candidate, gate)
         subject = Subject.read(run, candidate)
-        earlier = GATES[: GATES.index(gate)]
-        for name in [each for each in earlier if each in MEASURED_HERE]:
-            value = _existing(run, candidate, name) or _measure(run, subject, name, keys)
-            if value["status"] != "pass":
-                message = f"the {name} gate of {candidate!r} is {value['status']}, so the {gate} gate is not measured"
-                hint = "see its checks; after blocked or incomparable: akf submit --retry"
-                raise PreconditionError.of("AKF-P113", message, found=value["status"], hint=hint)
-        return _measure(run, subject, gate, keys)
+        owner = f"akf evaluate {run.path.absolute().name} {candidate}"
+        with held(leases or FileLeases(default_folder()), devices_of(run.campaign), owner, wait_s) as holding:
+            for name in [each for each in GATES[: GATES.index(gate)] if each in MEASURED_HERE]:
+                value = _existing(run, candidate, name) or _measure(run, subject, name, keys, holding)
+                if value["status"] != "pass":
+                    found = value["status"]
+                    message = f"the {name} gate of {candidate!r} is {found}, so the {gate} gate is not measured"
+                    hint = "see its checks; after blocked or incomparable: akf submit --retry"
+                    raise PreconditionError.of("AKF-P113", message, found=found, hint=hint)
+            return _measure(run, subject, gate, keys, holding)
 
 
 def preview(run_path: Path, candidate: str, gate: str) -> dict[str, Any]:
@@ -89,7 +104,7 @@ def _existing(run: Run, candidate: str, gate: str) -> dict[str, Any] | None:
     return run.load(relative).value if (run.path / relative).exists() else None
 
 
-def _measure(run: Run, subject: Subject, gate: str, keys: Path) -> dict[str, Any]:
+def _measure(run: Run, subject: Subject, gate: str, keys: Path, holding: Holding) -> dict[str, Any]:
     """Plan, measure and publish one gate."""
     signer = signer_for(run, "evaluator", keys)
     module = environment if gate == "environment" else operator
@@ -145,6 +160,7 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path) -> dict[str, Any
         "hypothesis": "unobserved",
         "resumes": resumes,
     }
+    holding.check()
     if found.files:
         folder = layout.samples(run.path, candidate, gate)
         make_folder(folder.parent)
@@ -152,8 +168,8 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path) -> dict[str, Any
             for name, data in sorted(found.files.items()):
                 stage.write(name, data)
     run.record(gate_path, value, signer)
-    if found.side:
-        journal.note(run.path, "measured", gate_path, found.side)
+    lease = {"devices": list(holding.lease.devices), "token": holding.lease.token}
+    journal.note(run.path, "measured", gate_path, {**(found.side or {}), "lease": lease})
     return value
 
 

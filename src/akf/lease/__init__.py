@@ -3,8 +3,8 @@
 Read `protocol` first, then `files`, the back end for one machine.
 """
 
-from akf.lease.devices import devices_of
+from akf.lease.devices import HOST, devices_of
 from akf.lease.files import VARIABLE, FileLeases, default_folder
-from akf.lease.protocol import Lease, Leases, held
+from akf.lease.protocol import Holding, Lease, Leases, held
 
-__all__ = ["VARIABLE", "FileLeases", "Lease", "Leases", "default_folder", "devices_of", "held"]
+__all__ = ["HOST", "VARIABLE", "FileLeases", "Holding", "Lease", "Leases", "default_folder", "devices_of", "held"]

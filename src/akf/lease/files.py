@@ -229,7 +229,7 @@ def _busy(held: _Held) -> ConflictError:
             holder = f"process {pid} ({printable(str(who['owner']))}){stopped}"
     os.close(held.descriptor)
     device = held.path.stem
-    hint = "wait for it (akf evaluate --wait SECONDS), or end that process: the kernel frees the device then"
+    hint = "run again when it has ended (akf evaluate --wait SECONDS), or end it: the kernel frees the device then"
     return ConflictError.of(
         "AKF-C120", f"the device {device} is leased by {holder}", file=str(held.path), found=holder, hint=hint
     )

@@ -23,6 +23,17 @@ class Lease(NamedTuple):
     token: int
 
 
+class Holding(NamedTuple):
+    """A lease with the one who gave it, who knows whether it still holds."""
+
+    leases: Leases
+    lease: Lease
+
+    def check(self) -> None:
+        """See `Leases.check`."""
+        self.leases.check(self.lease)
+
+
 class Leases(Protocol):
     """Where leases come from."""
 
@@ -52,10 +63,10 @@ class Leases(Protocol):
 
 
 @contextmanager
-def held(leases: Leases, devices: Sequence[str], owner: str, wait_s: float = 0.0) -> Iterator[Lease]:
+def held(leases: Leases, devices: Sequence[str], owner: str, wait_s: float = 0.0) -> Iterator[Holding]:
     """A lease for the time of a block."""
     lease = leases.acquire(devices, owner, wait_s)
     try:
-        yield lease
+        yield Holding(leases, lease)
     finally:
         leases.release(lease)

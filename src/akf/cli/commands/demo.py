@@ -23,6 +23,7 @@ FOLDER = "akf-demo"
 CANDIDATES = ("rmsnorm-fused", "rmsnorm-naive", "rmsnorm-wrong", "rmsnorm-replay", "rmsnorm-later")
 SUITE = "qwen3-8b-a3-bf16"
 TRIES = 3
+WAIT_S = 600.0
 NOTE = "These Decisions are about this machine alone. Without model and serving gates nothing is promotable."
 
 
@@ -117,7 +118,7 @@ def _candidate(run: Path, name: str, keys: Path, say: _Progress) -> dict[str, An
         say(f"{candidate}: building, twice, and its wrong twin")
         build(run, candidate, keys)
         say(f"{candidate}: correctness, hit proof, timing against the baseline")
-        gate = evaluate(run, candidate, "operator", keys)
+        gate = evaluate(run, candidate, "operator", keys, wait_s=WAIT_S)
         if gate["status"] != "incomparable" or attempt == TRIES:
             break
         say(f"{candidate}: this machine was too noisy to tell; trying the same sources again")

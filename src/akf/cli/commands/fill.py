@@ -41,6 +41,7 @@ def _host(campaign: Path, out: Path | None, keys: Path | None) -> dict[str, Any]
     from akf.evaluate.baseline import measure_baseline  # noqa: PLC0415
     from akf.frameworks.fill import fill_host, fillable  # noqa: PLC0415
     from akf.frameworks.host_reference import Baseline  # noqa: PLC0415
+    from akf.lease import HOST, FileLeases, default_folder, held  # noqa: PLC0415
     from akf.trust.keys import init_keys, pinned  # noqa: PLC0415
 
     draft = load(campaign, "Campaign").value
@@ -56,6 +57,7 @@ def _host(campaign: Path, out: Path | None, keys: Path | None) -> dict[str, Any]
     task["reference"]["text"] = (shipped("examples") / "tasks" / "rmsnorm" / "reference.py").read_text(encoding="utf-8")
 
     def measure(campaign: dict[str, Any], _workload: dict[str, Any], baseline: Baseline) -> Any:
-        return measure_baseline(task, campaign, baseline)
+        with held(FileLeases(default_folder()), [HOST], "akf fill --host"):
+            return measure_baseline(task, campaign, baseline)
 
     return {**fill_host(campaign, folder, public, measure), "keys": str(where), "keys_created": made}

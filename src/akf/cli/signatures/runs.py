@@ -101,12 +101,16 @@ def evaluate(
     candidate: CandidateArgument,
     gate: Annotated[str, typer.Option("--gate", metavar="GATE", help="environment or operator.")] = "operator",
     plan: Annotated[bool, typer.Option("--plan", help="Print time, cost and detectable effect; run nothing.")] = False,
+    wait: Annotated[
+        int,
+        typer.Option("--wait", metavar="SECONDS", min=0, help="Wait while another measures on the same devices."),
+    ] = 0,
     keys: KeysOption = None,
 ) -> Result:
     """Measure one gate of a Candidate."""
     from akf.cli.commands.run import evaluate as answer
 
-    return answer(run, candidate, gate, plan, keys)
+    return answer(run, candidate, gate, plan, wait, keys)
 
 
 def judge(
