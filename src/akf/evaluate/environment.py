@@ -1,7 +1,8 @@
-"""The environment gate: the machine is the Campaign's, field by field, and its baseline is the one that was frozen.
+"""The environment gate: the machine is the Campaign's, field by field, its devices are leased, its baseline is frozen.
 
 Invariants:
-- Facts are read now, where the work runs; a difference is `incomparable` and names the field.
+- Facts are read now, where the work runs; `machine_checks` says what follows from them.
+- The checks are those that the Campaign's platform demands, in the gate's order.
 - These checks never fail a candidate.
 """
 
@@ -10,14 +11,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from akf.contracts.gates import required_checks
+from akf.evaluate import machine_checks
 from akf.evaluate.program import Program
 from akf.evaluate.request import Objects
 from akf.evaluate.subject import Found, Subject
 from akf.frameworks import host_reference
+from akf.frameworks.machine import Reading
+from akf.lease import Holding, devices_of
 from akf.store.run import Run
 
 ESTIMATE_S = 1.0
-_SHOWN = 8
 
 
 def plan(run: Run, subject: Subject, objects: Objects, program: Program, work: Path) -> dict[str, Any]:
@@ -26,47 +30,17 @@ def plan(run: Run, subject: Subject, objects: Objects, program: Program, work: P
     return {"estimate": {"wall_s": ESTIMATE_S}}
 
 
-def measure(
-    run: Run, subject: Subject, objects: Objects, program: Program, work: Path, plan: dict[str, Any], secret: bytes
-) -> Found:
+def measure(subject: Subject, objects: Objects, holding: Holding) -> Found:
     """Compare the machine with the Campaign."""
-    del run, program, work, plan, secret
-    environment = host_reference.environment(objects.baseline)
-    wanted = subject.campaign["environment"]
-    differences = sorted(_differences(wanted, environment, ""))
-    ranks = host_reference.ranks()
-    differences += sorted(_differences(subject.campaign["ranks"], ranks, "/ranks"))
-    incumbent = subject.campaign["baseline"]["incumbent_digest"]
-    healthy = objects.baseline.digest == incumbent
-    checks = [
-        _check("identity", differences, "the machine is not the Campaign's: "),
-        _check(
-            "baseline_health", [] if healthy else ["/baseline/incumbent_digest"], "the baseline is not the frozen one: "
-        ),
-    ]
+    campaign = subject.campaign
+    devices = devices_of(campaign)
+    facts = {"environment": host_reference.environment(objects.baseline), "ranks": host_reference.ranks()}
+    reading = Reading(facts, {}, {})
+    incumbent = campaign["baseline"]["incumbent_digest"]
+    made = {
+        "identity": lambda: machine_checks.identity({name: campaign[name] for name in facts}, reading),
+        "leases": lambda: machine_checks.leases(devices, holding),
+        "baseline_health": lambda: machine_checks.baseline_health(incumbent, objects.baseline.digest),
+    }
+    checks = [made[name]() for name in required_checks("environment", campaign, ())]
     return Found(checks, "none", {}, {})
-
-
-def _check(name: str, differences: list[str], text: str) -> dict[str, Any]:
-    check: dict[str, Any] = {"name": name, "category": "environment", "outcome": "pass", "profiler": "off"}
-    if differences:
-        shown = ", ".join(differences[:_SHOWN])
-        check |= {"outcome": "incomparable", "reasons": ["IDENTITY_MISMATCH"], "note": f"{text}{shown} differ"}
-    return check
-
-
-def _differences(wanted: Any, found: Any, pointer: str) -> list[str]:
-    """Pointers of the leaves that differ."""
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        return [
-            place
-            for name in sorted(wanted.keys() | found.keys())
-            for place in _differences(wanted.get(name), found.get(name), f"{pointer}/{name}")
-        ]
-    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
-        return [
-            place
-            for index, (mine, theirs) in enumerate(zip(wanted, found, strict=True))
-            for place in _differences(mine, theirs, f"{pointer}/{index}")
-        ]
-    return [] if wanted == found else [pointer]

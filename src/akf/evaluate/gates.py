@@ -121,8 +121,9 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path, holding: Holding
             if plan["harness_digest"] != program.digest:
                 message = f"the {gate} gate of {candidate!r} was planned with another harness"
                 hint = "finish it with the version of AKF that planned it: one gate, one harness"
-                found = program.digest
-                raise PreconditionError.of("AKF-P118", message, expected=plan["harness_digest"], found=found, hint=hint)
+                raise PreconditionError.of(
+                    "AKF-P118", message, expected=plan["harness_digest"], found=program.digest, hint=hint
+                )
             secret = committed_secret(nonce, candidate, gate, plan["secret_digest"])
             facts = {"task": subject.task["id"], "candidate": candidate, "gate": gate}
             ledger.append(run.path, "resume", plan_path, digest(run.read(plan_path)), facts)
@@ -142,7 +143,10 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path, holding: Holding
             run.record(plan_path, plan, signer)
         resumes = sum(line.event == "resume" and line.path == plan_path for line in run.lines())
         objects = Objects(baseline, layout.build_outputs(run.path, candidate), subject.build)
-        found = module.measure(run, subject, objects, program, work, plan, secret)
+        if gate == "environment":
+            found = environment.measure(subject, objects, holding)
+        else:
+            found = operator.measure(run, subject, objects, program, work, plan, secret)
     value = {
         "kind": "Gate",
         "schema_version": 1,
