@@ -19,8 +19,7 @@ EMITTERS = ("judge", "evaluate", "harness", "opportunity", "contracts/measured.p
 
 # Reason codes of later steps: boards, model and serving gates, and the corpus of exploits.
 RESERVED = frozenset({
-    "ACCURACY_LOST", "BASELINE_UNHEALTHY", "CLOCK_LOW", "DEVICE_BUSY", "DEVICE_MISSING", "DEVICE_NOT_LEASED",
-    "DUPLICATE_KEY",
+    "ACCURACY_LOST", "BASELINE_UNHEALTHY", "DUPLICATE_KEY",
     "INCUMBENT_REPLACED", "ISOLATION_TOO_WEAK", "LANE_MIXED", "NO_TRIAGE", "ORACLE_LEAK",
     "PLATFORM_HOST", "PYTHON_ABI", "TOOLKIT_MISMATCH",
     "UNSIGNED_RUN",

@@ -199,6 +199,14 @@ def test_a_lease_is_its_processs_own(tmp_path: Path) -> None:
         return "refused"
 
     assert in_child(check) == "refused"
+    leases.check(lease)
+    helper = Child(lambda: time.sleep(600))
+    try:
+        leases.release(lease)
+        with held(FileLeases(tmp_path), ["host"], "next"):
+            pass
+    finally:
+        helper.kill()
 
 
 def test_a_program_that_the_holder_starts_does_not_keep_the_device(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def clock(devices: Sequence[str], under_load: Mapping[str, Die]) -> Check:
         elif die.mhz != die.rated_mhz:
             low.append(f"{name} ran at {die.mhz} MHz under load, rated {die.rated_mhz} MHz")
     if low:
-        return _check("clock", "blocked", "CLOCK_NOT_RATED", low)
+        return _check("clock", "blocked", "CLOCK_LOW", low)
     return _check("clock", "blocked", "FACT_UNREAD", unread) if unread else _check("clock")
 
 

@@ -10,6 +10,7 @@ Invariants:
 - A file is one record of fixed size, written in one call: token, then who holds it, for people. It is never removed.
   Whoever may write the folder may write the file.
 - A record that cannot be read is refused. A token is not guessed.
+- A fork of the holder is no holder: it drops what it inherited, so a helper that outlives its parent keeps nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import fcntl
 import os
 import re
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -60,6 +62,7 @@ class FileLeases:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._held: dict[Lease, list[_Held]] = {}
+        _EVERY.add(self)
 
     def acquire(self, devices: Sequence[str], owner: str, wait_s: float = 0.0) -> Lease:
         """See `Leases.acquire`."""
@@ -151,6 +154,12 @@ class FileLeases:
             raise
         return taken, None
 
+    def forked(self) -> None:
+        """Drop, in a fork, what the parent holds; it holds on."""
+        for taken in self._held.values():
+            _close(taken)
+        self._held.clear()
+
     def _open(self, name: str) -> _Held:
         path = self._folder / f"{name}.lease"
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -162,6 +171,10 @@ class FileLeases:
                 os.fchmod(descriptor, 0o644 | self._folder.stat().st_mode & 0o022)
                 return _Held(path, descriptor)
             return _Held(path, os.open(path, flags))
+
+
+_EVERY: weakref.WeakSet[FileLeases] = weakref.WeakSet()
+os.register_at_fork(after_in_child=lambda: [leases.forked() for leases in _EVERY])
 
 
 def _next_token(tokens: list[int | None]) -> int:
