@@ -174,7 +174,14 @@ class FileLeases:
 
 
 _EVERY: weakref.WeakSet[FileLeases] = weakref.WeakSet()
-os.register_at_fork(after_in_child=lambda: [leases.forked() for leases in _EVERY])
+
+
+def _forked() -> None:
+    for leases in _EVERY:
+        leases.forked()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _next_token(tokens: list[int | None]) -> int:
