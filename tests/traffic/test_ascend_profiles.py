@@ -40,6 +40,8 @@ def later(rows: Sequence[Ran], by: int, step: int | None) -> list[Ran]:
 
 ROWS = [*STEP, *later(STEP, 10_000, 2)]
 STAGES = {1: 10_000, 2: 10_000}
+THREE_STEPS = [*ROWS, *later(STEP, 20_000, 3)]
+THREE_STAGES = {**STAGES, 3: 10_000}
 
 
 def capture(*paths: Path, **options: Any) -> dict[str, Any]:
@@ -393,6 +395,60 @@ class TestChecks:
         table.write_text(table.read_text().replace(",10.0,", ",99.0,"))
         held = {one["name"]: one["holds"] for one in capture(folder)["checks"]}
         assert not held["step-trace-adds-up"]
+
+
+class TestContradictions:
+    """What cannot be, whoever made it: refused with the line, with or without the tables that would show it."""
+
+    @pytest.mark.parametrize("traced", [True, False])
+    def test_a_task_with_the_number_of_another_step(self, tmp_path: Path, traced: bool) -> None:
+        rows = [*THREE_STEPS]
+        rows[1] = rows[1]._replace(step=3)  # of step 1, in line 3
+        folder = torch_npu(tmp_path, rows, stages=THREE_STAGES if traced else None)
+        assert refused(folder) == [("AKF-F136", "kernel_details.csv", 9)]
+        rows[1] = rows[1]._replace(step=2)  # step 2 begins before step 1 has started its last task, in line 5
+        folder = torch_npu(tmp_path / "again", rows, stages=THREE_STAGES if traced else None)
+        assert refused(folder) == [("AKF-F136", "kernel_details.csv", 5)]
+
+    def test_a_number_that_the_step_trace_does_not_know(self, tmp_path: Path) -> None:
+        rows = [*THREE_STEPS]
+        rows[-1] = rows[-1]._replace(step=4)
+        folder = torch_npu(tmp_path, rows, stages={**THREE_STAGES, 4: 1})
+        table = folder / "ASCEND_PROFILER_OUTPUT" / "step_trace_time.csv"
+        table.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
+        assert refused(folder) == [("AKF-F136", "kernel_details.csv", len(rows) + 1)]
+
+    def test_a_step_that_is_longer_than_what_lies_around_it(self, tmp_path: Path) -> None:
+        """Step 2 has room from the last start of step 1 to the first start of step 3: 14,200 ns, and the rounding."""
+        for stage, fits in ((15_100, True), (15_400, False)):
+            folder = torch_npu(tmp_path / str(stage), THREE_STEPS, stages={**THREE_STAGES, 2: stage})
+            if fits:
+                assert capture(folder)["breakdown"][0]["steps_ns"][1] == stage
+            else:
+                assert refused(folder) == [("AKF-F134", "step_trace_time.csv", 3)]
+
+    def test_without_a_step_trace_a_task_is_cut_where_its_step_ends(self, tmp_path: Path) -> None:
+        rows = [*ROWS]
+        rows[3] = rows[3]._replace(duration=6_000)  # from 5,800 on, 1,800 ns into step 2
+        found = capture(torch_npu(tmp_path, rows))
+        line = found["breakdown"][0]
+        assert line["bounds"] == "profiler"
+        assert line["steps_ns"][0] == 10_000
+        assert [sum(each) for each in zip(*line["steps_lines"].values(), strict=True)] == line["steps_ns"]
+        assert all(one["holds"] for one in found["checks"])
+        [collective] = [entry for entry in found["entries"] if entry["kernel"].startswith("hcom_")]
+        assert (collective["calls"], collective["time_ns"]) == (2, 8_000)
+
+    @pytest.mark.parametrize("layout", ["level0", "2026"])
+    def test_a_row_that_is_there_twice(self, tmp_path: Path, layout: str) -> None:
+        folder = torch_npu(tmp_path, [*ROWS, ROWS[2]], layout=layout)
+        (folder / "ASCEND_PROFILER_OUTPUT" / "op_statistic.csv").unlink(missing_ok=True)
+        assert refused(folder) == [("AKF-F138", "kernel_details.csv", len(ROWS) + 2)]
+
+    def test_two_kernels_at_one_time_are_two(self, tmp_path: Path) -> None:
+        other = NORM._replace(name="aclnnCast_Cast_Cast", op_type="Cast")
+        found = capture(torch_npu(tmp_path, [*STEP, other]))
+        assert sum(entry["calls"] for entry in found["entries"]) == 5
 
 
 class TestFolders:

@@ -26,6 +26,7 @@ from akf.contracts.text import counted
 from akf.traffic import ascend_trace
 from akf.traffic.ascend import columns, launches, settings, statistics
 from akf.traffic.ascend.folders import MSPROF, Site, find
+from akf.traffic.ascend.numbered import Starts, refuse_numbers
 from akf.traffic.ascend.tasks import Kernels, in_spans, read_symbols, starts_of
 from akf.traffic.ascend_trace import Seen
 from akf.traffic.capture import LAUNCHES, WALLS, Facts, build
@@ -179,7 +180,7 @@ class _Profile:
         for kind in ("step_trace_time", "step_trace"):
             if kind in found:
                 with complaints.noted():
-                    _numbered(pl.concat(found[kind]), self._site.tables[kind])
+                    refuse_numbers(pl.concat(found[kind]), self._site.tables[kind])
         with complaints.noted():
             self._kernels(tasks, rank, found)
         for path in self._site.traces:
@@ -232,27 +233,40 @@ class _Profile:
             spans = statistics.iterations(pl.concat(found["step_trace"]), str(self._site.tables["step_trace"][0]))
             self._add_spans(tasks, kernels, spans, "profiler")
         else:
-            self._add_numbered(tasks, kernels)
+            trace = found.get("step_trace_time")
+            self._add_numbered(tasks, kernels, None if trace is None else pl.concat(trace))
 
-    def _add_numbered(self, tasks: Tasks, kernels: Kernels) -> None:
+    def _add_numbered(self, tasks: Tasks, kernels: Kernels, stages: pl.DataFrame | None) -> None:
         """Take the steps that the profiler numbered, or the whole as one where it numbered none."""
         before = tasks.outside
         self.bounds = "profiler" if kernels.numbered() else "window"
+        alone = self.bounds == "profiler" and stages is None  # then steps end where the next ones start
+        starts = Starts()
         for file, frame in kernels.frames():
-            tasks.add(frame if self.bounds == "profiler" else self._as_one(frame), file)
-        if tasks.outside - before == kernels.count:  # there is a column, and no number in it
+            if self.bounds == "profiler":
+                starts.add(file, frame)
+            if not alone:
+                tasks.add(frame if self.bounds == "profiler" else self._as_one(frame), file)
+        if self.bounds == "profiler" and starts.empty():  # there is a column, and no number in it
             tasks.outside = before
             self.bounds = "window"
             for file, frame in kernels.frames():
                 tasks.add(self._as_one(frame), file)
+        elif self.bounds == "profiler":
+            starts.refuse(stages, str(self._site.tables.get("step_trace_time", [""])[0]))
+            if alone:
+                self._add_spans(tasks, kernels, starts.spans(), "profiler", numbered=True)
 
     def _as_one(self, frame: pl.DataFrame) -> pl.DataFrame:
         return frame.with_columns(step=pl.lit(WINDOW * self._window, pl.Int64))
 
-    def _add_spans(self, tasks: Tasks, kernels: Kernels, spans: pl.DataFrame, bounds: str) -> None:
+    def _add_spans(
+        self, tasks: Tasks, kernels: Kernels, spans: pl.DataFrame, bounds: str, *, numbered: bool = False
+    ) -> None:
+        """Take what lies in the spans; where tasks are numbered, of the tasks that have a number."""
         self.bounds = bounds
         for file, frame in kernels.frames():
-            inside = in_spans(frame, spans)
+            inside = in_spans(frame.drop_nulls("step") if numbered else frame, spans)
             tasks.outside += frame.height - int(inside["calls"].sum())
             tasks.add(inside.with_columns(pl.col("step") + WINDOW * self._window), file)
         self.walls = spans.select(
@@ -301,23 +315,3 @@ _TABLES = {
     "step_trace": columns.STEP_TRACE,
     "api_statistic": columns.API_STATISTIC,
 }
-
-
-def _numbered(steps: pl.DataFrame, paths: Sequence[Path]) -> None:
-    """Refuse numbers of steps that come twice, or that are none."""
-    file = paths[0] if len(paths) == 1 else paths[0].parent
-    steps = steps.drop_nulls("step")
-    device = ["device"] if "device" in steps.columns else []
-    again = steps.filter(~pl.struct(*device, "step").is_first_distinct())
-    lines = pl.concat([again, steps.filter(pl.col("step") >= WINDOW)]).select("line", "step").unique().sort("line")
-    if lines.height:
-        raise InvalidError(
-            Problem(
-                "AKF-F134",
-                f"step {step} is there twice" if step < WINDOW else f"{step} is no number of a step",
-                str(file),
-                line=line if len(paths) == 1 else None,
-                hint="export the profile again",
-            )
-            for line, step in lines.head(20).iter_rows()
-        )

@@ -8,7 +8,8 @@ Invariants:
    task.
 3. A time of `aic` is a measurement for the cube's cores, one of `aiv` for the vector's, both for mixed kernels, none
    for others; elsewhere the profiler writes 0.0, which is left out. No blocks are no statement.
-4. A model's number other than `EAGER` is a graph's.
+4. No row is there twice: a task with everything that is read of it the same is no second task.
+5. A model's number other than `EAGER` is a graph's.
 """
 
 from __future__ import annotations
@@ -28,11 +29,16 @@ from akf.traffic.cells import LONGEST_LINE
 from akf.traffic.kernels import COLUMNS, WINDOW, family
 from akf.traffic.reader import Progress, Reader
 from akf.traffic.steps import cut
+from akf.traffic.tables import Table
 
 _COLLECTIVE = "hcom_"
 _CORES = {"aic": ("AI_CORE", "MIX_AIC", "MIX_AIV"), "aiv": ("AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV")}
 """The kinds of core on which a unit's counters are measured."""
 _UNKNOWN = "unknown"
+_MARK = pl.col("start_ns") * 1_000_003 + pl.col("duration_ns")
+"""What rows that are alike have in common, and others hardly ever."""
+_LISTED = 20
+_ONCE = "no kernel of a device starts twice at one time: export the profile again"
 
 
 class Symbols(NamedTuple):
@@ -104,28 +110,50 @@ class Kernels:
         """File and tasks, with `step` as the profiler numbered it, or null.
 
         Raises:
-            InvalidError: A file is malformed, or two files are exports of the same tasks.
+            InvalidError: A file is malformed, holds a row twice, or two files are exports of the same tasks.
         """
         table = columns.KERNELS if self._symbols is None else columns.KERNELS_WITH_IDS
         self.digests, self.count, self.named = [], 0, 0
         self.by_type = self.by_type.clear()
         times: list[list[pl.DataFrame]] = []
+        marks: list[pl.Series] = []
         for path in self._paths:
             reader = Reader(path, str(path), table, self._progress)
             times.append([])
             for frame in reader:
                 self.header, self.unread = reader.header.names, reader.header.unread
                 _refuse_steps(frame, str(path))
+                marks.append(frame.select(_MARK).to_series())
                 tasks = self._tasks(frame, reader.header.extra)
                 self._count(tasks)
                 if len(self._paths) > 1:
                     times[-1].append(tasks.select("rank", "kernel", "start_ns", "duration_ns"))
                 yield str(path), tasks
             self.digests.append(reader.digest)
+        if _come_again(marks):
+            self._refuse_doubles(table, marks)
         for (one, first), (other, second) in combinations(_together(self._paths, times), 2):
             if _same(first, second):
                 message = f"{one.name} and {other.name} hold the same tasks"
                 raise InvalidError.of("AKF-F129", message, file=str(other), hint="keep one export of a profile")
+
+    def _refuse_doubles(self, table: Table, marks: list[pl.Series]) -> None:
+        """Read once more what may be there twice, and refuse what is."""
+        every = pl.concat(marks)
+        wanted = every.filter(every.is_duplicated()).unique()
+        problems: list[Problem] = []
+        for path in self._paths:
+            frames = [frame.filter(_MARK.is_in(wanted.implode())) for frame in Reader(path, str(path), table)]
+            rows = pl.concat(frames).sort("line")
+            own = [name for name in rows.columns if name != "line"]
+            first = rows.group_by(own, maintain_order=True).agg(first=pl.col("line").first())
+            again = rows.join(first, on=own, nulls_equal=True).filter(pl.col("line") != pl.col("first")).sort("line")
+            problems += [
+                Problem("AKF-F138", f"the same task as in line {first}", str(path), line=line, hint=_ONCE)
+                for line, first in again.select("line", "first").head(_LISTED).iter_rows()
+            ]
+        if problems:
+            raise InvalidError(problems)
 
     def _tasks(self, frame: pl.DataFrame, counters: tuple[str, ...]) -> pl.DataFrame:
         core = pl.col("core_type")
@@ -176,6 +204,12 @@ class Kernels:
             .group_by("rank", "op_type", "core_type")
             .agg(sums)
         )
+
+
+def _come_again(marks: list[pl.Series]) -> bool:
+    """Whether a mark is there twice."""
+    every = pl.concat(marks).sort()
+    return bool((every == every.shift(1)).any())
 
 
 def _refuse_steps(frame: pl.DataFrame, file: str) -> None:
