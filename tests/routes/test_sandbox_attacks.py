@@ -14,7 +14,9 @@ import pytest
 from tests.support.process import in_child
 from tests.support.sandboxes import NAMESPACED, QUICK, Place, as_nobody
 
-from akf.routes.sandbox import LEVELS, Level
+from akf.routes.confine import tasks
+from akf.routes.sandbox import LEVELS, Level, levels
+from akf.routes.sandbox.limits import Bound
 
 MARK = "akf-test-secret-7f3a"
 
@@ -204,11 +206,86 @@ def test_processes_without_end_are_named(apart: Place) -> None:
     assert ended.stopped == "processes", ended
 
 
-@pytest.mark.soak
+BOMB = "f() { f | f & f; }; f"
+TASKS = """
+import threading
+threading.stack_size(65536)
+hold, made = threading.Event(), 0
+try:
+    while made < 2000:
+        threading.Thread(target=hold.wait, daemon=True).start()
+        made += 1
+except RuntimeError:
+    print(made, flush=True)
+import os
+os._exit(0)
+"""
+MOST = 301 + 4 * QUICK.processes
+
+
 def test_processes_that_double_without_end_are_named(apart: Place) -> None:
-    """They take all of the machine for a moment, which neighbours of the default tests should not feel."""
-    ended = apart.sh("f() { f | f & f; }; f", limits=QUICK._replace(wall_s=60))
+    """Where the kernel bounds them they meet its bound; elsewhere they take all of the machine until they are seen."""
+    if levels.bound(apart.sandbox.isolation) is None:
+        pytest.skip("this kernel bounds no tree's tasks: soak tests watch what happens then")
+    ended = apart.sh(BOMB, limits=QUICK._replace(wall_s=60))
     assert ended.stopped == "processes", ended
+
+
+@pytest.mark.soak
+def test_processes_that_double_are_named_where_nothing_bounds_them(
+    apart: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(levels, "bound", lambda _: None)
+    ended = apart.sh(BOMB, limits=QUICK._replace(wall_s=60))
+    assert ended.stopped == "processes", ended
+
+
+def test_the_kernel_refuses_what_comes_before_anybody_looks(apart: Place) -> None:
+    """Threads are no processes, so that nothing is watched here: the bound is the kernel's alone."""
+    if levels.bound(apart.sandbox.isolation) is None:
+        pytest.skip("this kernel bounds no tree's tasks")
+    ended = apart.python(TASKS)
+    assert (ended.status, ended.stopped) == (0, None), ended
+    assert QUICK.processes < int(ended.text) < MOST
+
+
+@pytest.mark.parametrize("means", ["pid_namespace", "user_namespace"])
+@pytest.mark.parametrize("level", NAMESPACED)
+def test_an_unprivileged_users_tasks_are_bounded_by_either_means(level: Level, means: Bound) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("this test drops root; without root all tests run unprivileged")
+    able = {"pid_namespace": tasks.pid_max_is_the_namespaces(), "user_namespace": os.uname().release >= "5.14"}
+    if not able[means]:
+        pytest.skip(f"this kernel has no bound of a {means}")
+    status, text, stopped = as_nobody(level, f"exec /usr/bin/python3 -I -S -c '{TASKS}'", means)
+    assert (status, stopped) == (0, None), text
+    assert QUICK.processes < int(text) < MOST
+
+
+def test_a_build_that_says_it_cannot_fork_is_stopped_by_the_bound_only_where_it_failed(apart: Place) -> None:
+    """The words alone are no limit: what a command prints while it succeeds is its own."""
+    assert apart.sh("echo 'sh: Cannot fork'").stopped is None
+    assert apart.sh("echo 'cannot open a file'; exit 2").stopped is None
+
+
+def test_processes_one_after_another_never_meet_the_bound(apart: Place) -> None:
+    """Numbers are given again: a build of many short commands is no bomb."""
+    ended = apart.sh(f"i=0; while [ $i -lt {2 * MOST} ]; do /bin/true || exit 3; i=$((i + 1)); done; echo $i")
+    assert (ended.status, ended.text, ended.stopped) == (0, f"{2 * MOST}\n", None)
+
+
+def test_the_machines_own_bound_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before Linux 6.14 the file is the whole machine's."""
+    monkeypatch.setattr(tasks, "PID_MAX", str(tmp_path / "pid_max"))
+    monkeypatch.setattr(tasks, "_OWN_PID_MAX", (1000, 0))
+    assert not tasks.pid_max_is_the_namespaces()
+    with pytest.raises(OSError, match="whole machine"):
+        tasks.bound(1)
+    assert not (tmp_path / "pid_max").exists()
+    before = Path("/proc/sys/kernel/pid_max").read_text()
+    for level in NAMESPACED:
+        Place(tmp_path / level, level).sh("true")
+    assert Path("/proc/sys/kernel/pid_max").read_text() == before
 
 
 def test_time_without_end_is_named(any_place: Place) -> None:

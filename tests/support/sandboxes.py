@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.support.process import NOBODY, in_child
 
 import akf
 from akf.routes.sandbox import Ended, Level, Limits, Sandbox, layout, levels
+from akf.routes.sandbox.limits import Bound
 
 NAMESPACED: tuple[Level, ...] = ("bwrap", "userns")
 QUICK = Limits(
@@ -60,8 +62,14 @@ class Place:
         return self.run(found, "-I", "-S", "-c", script, *words, limits=limits, randomised=randomised)
 
 
-def as_nobody(level: Level, script: str) -> tuple[int, str, str | None]:
-    """Run a shell script in the sandbox as an unprivileged user; status, text and limit reached."""
+def as_nobody(level: Level, script: str, means: Bound | None = None) -> tuple[int, str, str | None]:
+    """Run a shell script in the sandbox as an unprivileged user; status, text and limit reached.
+
+    Args:
+        level: how it is shut in.
+        script: what is run.
+        means: by what its tasks are bounded; None: by what the machine offers.
+    """
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="akf-nobody-") as home:
         os.chown(home, NOBODY, NOBODY)
         package = Path(akf.__file__).parent
@@ -69,10 +77,10 @@ def as_nobody(level: Level, script: str) -> tuple[int, str, str | None]:
             target = Path(home, "lib", "akf", part)
             target.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (package / part).is_dir() else shutil.copyfile)(package / part, target)
-        return _as_nobody(Path(home), level, script)
+        return _as_nobody(Path(home), level, script, means)
 
 
-def _as_nobody(home: Path, level: Level, script: str) -> tuple[int, str, str | None]:
+def _as_nobody(home: Path, level: Level, script: str, means: Bound | None) -> tuple[int, str, str | None]:
 
     def work() -> list[object]:
         os.environ["HOME"] = str(home)
@@ -81,11 +89,13 @@ def _as_nobody(home: Path, level: Level, script: str) -> tuple[int, str, str | N
         if not os.access(sys.executable, os.X_OK):
             sys.executable = "/usr/bin/python3"
         tempfile.tempdir = None
-        for cached in (levels.why_not, levels.program):
+        for cached in (levels.why_not, levels.program, levels.bound):
             cached.cache_clear()
         why = levels.why_not(level)
         if why is not None:
             return [-1, why, None]
+        if means is not None:
+            levels.bound = cache(lambda _: means)
         ended = Place(home, level).sh(script)
         return [ended.status, ended.text, ended.stopped]
 

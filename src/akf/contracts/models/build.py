@@ -187,6 +187,10 @@ class Shut(Value):
     network_namespace: bool = about(
         "Whether the commands had a network namespace of their own, with nothing in it.", True
     )
+    tasks_bounded_by: Literal["pid_namespace", "user_namespace"] | None = maybe(
+        "By what the kernel itself bounded the commands' processes and threads; absent where it was only watched.",
+        "pid_namespace",
+    )
     tried: tuple[Tried, ...] = several("Stronger levels that were tried, and why they failed.", [sample(Tried)])
 
 

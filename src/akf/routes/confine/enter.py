@@ -19,7 +19,7 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from akf.routes.confine import kernel, landlock, namespaces, seccomp
+from akf.routes.confine import kernel, landlock, namespaces, seccomp, tasks
 
 _FAILED = 125
 _LAST_CAPABILITY = 63
@@ -56,6 +56,8 @@ def _in_namespace(wanted: dict[str, Any], report: int) -> int:
             os.close(held)
             if select.select([alive], [], [], 0)[0]:  # the one outside died before it could be watched
                 os._exit(_FAILED)
+            if wanted["tasks"] is not None:  # before this machine's /proc is gone
+                tasks.bound(wanted["tasks"])
             namespaces.make_root(wanted["root"], wanted["mounts"])
             command = _start(wanted, report)
             _leave_descriptors()

@@ -59,6 +59,11 @@ def unshare(flags: int) -> None:
     _checked(_libc.unshare(flags), "unshare")
 
 
+def setns(descriptor: int, flags: int) -> None:
+    """Enter a namespace."""
+    _checked(_libc.setns(descriptor, flags), "setns")
+
+
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     """Mount something."""
     words = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]

@@ -14,14 +14,15 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from akf.contracts.canonical import digest_file
 from akf.contracts.text import printable
-from akf.routes.confine import landlock, seccomp
-from akf.routes.sandbox.limits import Limits
+from akf.routes.confine import landlock, seccomp, tasks
+from akf.routes.sandbox.limits import Bound, Limits
 
 Level = Literal["bwrap", "userns", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -56,6 +57,7 @@ class Order(NamedTuple):
     mounts: Sequence[Mount]
     limits: Limits = Limits()
     fixed_layout: bool = False
+    bound: Bound | None = None
 
 
 @cache
@@ -120,6 +122,20 @@ def why_not(level: Level) -> str | None:
         if status == 0 and (written / "seen").is_file():
             return None
         return printable(text.strip().splitlines()[-1] if text.strip() else f"a probe ended with {status}")[:400]
+
+
+@cache
+def bound(level: Level) -> Bound | None:
+    """By what the kernel bounds the tasks of a tree at this level; None where nothing does. Tried, not guessed."""
+    from akf.routes.sandbox.start import SetupError, run_to_end  # noqa: PLC0415
+
+    possible: list[Bound] = [] if level == "none" or not tasks.pid_max_is_the_namespaces() else ["pid_namespace"]
+    possible += ["user_namespace"] if level != "none" and tasks.counted_apart() else []
+    for each in possible:
+        with suppress(SetupError, OSError):
+            if run_to_end(level, Order(["/bin/true"], {}, "/", [], bound=each), _PROBE_S)[0] == 0:
+                return each
+    return None
 
 
 def choose(allowed: Sequence[Level] = LEVELS) -> tuple[Level | None, tuple[Tried, ...]]:

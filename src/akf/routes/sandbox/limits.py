@@ -2,15 +2,19 @@
 
 Invariants:
 - Every bound has a name that a Build can say; reaching one is an answer about the build, never an error of AKF.
-- Bounds of one process are the kernel's; bounds of the whole tree are watched, and seen a moment late.
+- Bounds of one process are the kernel's; bounds of the whole tree are watched, and seen a moment late. Where the kernel
+  can bound the tree's tasks too, it refuses what comes before the watching sees it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import signal
 from typing import Literal, NamedTuple
 
+Bound = Literal["pid_namespace", "user_namespace"]
+"""By what the kernel itself bounds the tasks of a tree."""
 Stop = Literal["time", "memory", "disk", "processes"]
 
 WATCH_S = 0.02
@@ -23,6 +27,8 @@ MAX_TEXT = 64 * 1024
 """How much of what a command said is kept."""
 MAX_LEVELS = 64
 """How deep folders may lie."""
+_THREADS = 4
+"""Tasks that the kernel lets a tree have where it can bound them, as a multiple of its processes: threads are tasks."""
 _ADDRESSES = 2
 """Addresses that a process may reserve, as a multiple of the memory that its tree may use."""
 _GRACE_S = 5
@@ -47,6 +53,11 @@ class Limits(NamedTuple):
     """Processor time of one process."""
     open_files: int = 1024
 
+    @property
+    def tasks(self) -> int:
+        """Processes and threads at one moment, where the kernel can refuse more."""
+        return _THREADS * self.processes
+
     def kernels(self) -> dict[str, tuple[int, int]]:
         """The bounds that the kernel holds each process to, soft and hard, by their names in `resource`."""
         addresses, processor = _ADDRESSES * self.memory_bytes, math.ceil(self.cpu_s)
@@ -65,6 +76,18 @@ _BY_SIGNAL: dict[int, Stop] = {signal.SIGXCPU: "time", signal.SIGXFSZ: "disk"}
 def stopped_by_kernel(status: int) -> Stop | None:
     """The bound whose signal ended a command."""
     return _BY_SIGNAL.get(-status if status < 0 else status - SIGNALLED)
+
+
+_NO_FORK = re.compile(
+    r"cannot fork|fork\b.*resource temporarily unavailable|can't start new thread"
+    r"|BlockingIOError: \[Errno 11\]",
+    re.IGNORECASE,
+)
+
+
+def met_the_tasks_bound(status: int, text: str) -> bool:
+    """Whether a command that failed says that the kernel refused it a process: nothing else here makes it do so."""
+    return status != 0 and _NO_FORK.search(text) is not None
 
 
 def in_words(stop: Stop, limits: Limits) -> str:

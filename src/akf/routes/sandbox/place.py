@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from akf.contracts.problems import BlockedError, PreconditionError
 from akf.routes.sandbox import levels
 from akf.routes.sandbox.levels import LEVELS, SYSTEM, Level, Mount, Order, Tried
-from akf.routes.sandbox.limits import MAX_TEXT, Limits, Stop, stopped_by_kernel
+from akf.routes.sandbox.limits import MAX_TEXT, Limits, Stop, met_the_tasks_bound, stopped_by_kernel
 from akf.routes.sandbox.start import ADDR_NO_RANDOMIZE, SetupError, Started, fix_layout
 from akf.routes.sandbox.watch import watch
 from akf.trust.keys import default_directory
@@ -96,6 +96,9 @@ class Sandbox:
             "network_namespace": self.isolation != "none",
             "tried": [each._asdict() for each in self.tried],
         }
+        means = levels.bound(self.isolation)
+        if means is not None:
+            value["tasks_bounded_by"] = means
         if self.isolation == "bwrap":
             value["program"] = levels.identity()
         elif levels.landlock_version():
@@ -145,6 +148,7 @@ class Sandbox:
             mounts=self._mounts(work),
             limits=limits,
             fixed_layout=fixed,
+            bound=levels.bound(self.isolation),
         )
         with tempfile.TemporaryFile() as log:
             try:
@@ -154,7 +158,10 @@ class Sandbox:
                 message = f"the sandbox ({self.isolation}) failed: {error}"
                 raise BlockedError.of("AKF-E451", message, found=said[-1][:400] if said else None) from None
             text = _bounded(log.seek(0, os.SEEK_END), log.fileno())
-        return Ended(status, self.named(text), stopped or stopped_by_kernel(status), self.isolation, not fixed)
+        stopped = stopped or stopped_by_kernel(status)
+        if stopped is None and order.bound is not None and met_the_tasks_bound(status, text):
+            stopped = "processes"
+        return Ended(status, self.named(text), stopped, self.isolation, not fixed)
 
     def _inside(self, text: str) -> str:
         return _ROOT.sub(lambda match: self.place(match[1]) if match[1] in self._roots else match[0], text)

@@ -34,6 +34,7 @@ from akf.routes.sandbox.watch import Member, alive, asleep, members, wait_gone
 
 ADDR_NO_RANDOMIZE = 0x0040000
 _BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from akf.routes.confine.enter import main; main()"
+_BOUND = "import sys; sys.path.insert(0, sys.argv.pop(1)); from akf.routes.confine.tasks import main; main()"
 _MODES = {"read": ("--ro-bind",), "write": ("--bind",), "device": ("--dev-bind",), "link": ("--symlink",)}
 _GATE = 'echo ready; read -r word <&1 && [ "$word" = go ] && exec "$@" >&2'
 _GUARD = """
@@ -140,9 +141,25 @@ class Started:
             process.wait()
             raise SetupError("bwrap did not come to the command; its log says why")
         self._inside = members(first, most=0)
+        self._bound_tasks(process, first)
         os.write(mine.writer, b"go\n")
         ours.sendall(b"go\n")
         return process
+
+    def _bound_tasks(self, process: subprocess.Popen[bytes], first: int) -> None:
+        """Bound the tasks below the first process inside, which waits for its word."""
+        most = self._order.limits.tasks
+        try:
+            if self._order.bound == "pid_namespace":
+                words = [sys.executable, "-I", "-S", "-B", "-c", _BOUND, str(_packages()), str(first), str(most)]
+                subprocess.run(words, check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=SETUP_S)
+            elif self._order.bound == "user_namespace":
+                for member in members(first):
+                    resource.prlimit(member.pid, resource.RLIMIT_NPROC, (most, most))
+        except (OSError, subprocess.SubprocessError) as error:
+            _signal(members(process.pid), signal.SIGKILL)
+            process.wait()
+            raise SetupError(f"its tasks cannot be bounded: {error}") from None
 
     def _through_akf(self) -> subprocess.Popen[bytes]:
         """Start it; silence on the report, to its end, means that the command runs."""
@@ -174,6 +191,9 @@ class Started:
         paths = [target for mode, _, target in shown if mode == "read"]
         written = [target for mode, _, target in shown if mode == "write"]
         land = {"readable": ["/"] if apart else paths, "writable": written, "devices": DEVICES}
+        limits = order.limits.kernels()
+        if order.bound == "user_namespace":
+            limits["RLIMIT_NPROC"] = (order.limits.tasks, order.limits.tasks)
         wanted = {
             "report": report,
             "starter": os.getpid(),
@@ -183,12 +203,12 @@ class Started:
             "argv": list(order.argv),
             "env": dict(order.env),
             "cwd": order.cwd,
-            "limits": order.limits.kernels(),
+            "limits": limits,
+            "tasks": order.limits.tasks if order.bound == "pid_namespace" else None,
             "landlock": land if levels.landlock_version() else None,
             "seccomp": levels.filter_program().hex(),
         }
-        package = str(Path(akf.__file__).parent.parent)
-        return [sys.executable, "-I", "-S", "-B", "-c", _BOOT, package, json.dumps(wanted)]
+        return [sys.executable, "-I", "-S", "-B", "-c", _BOOT, str(_packages()), json.dumps(wanted)]
 
 
 def _signal(wanted: Sequence[Member], number: int) -> None:
@@ -266,6 +286,10 @@ def _bubblewrap(order: Order, report: int, filtered: int) -> list[str]:
         words += [*_MODES[mode], source, target]
     words += ["--remount-ro", "/", "--chdir", order.cwd, "--", "/bin/sh", "-c", _GATE, "gate"]
     return [*words, "/usr/bin/env", "-i", *(f"{name}={value}" for name, value in order.env.items()), *order.argv]
+
+
+def _packages() -> Path:
+    return Path(akf.__file__).parent.parent
 
 
 def _filter_file() -> IO[bytes]:
