@@ -21,7 +21,7 @@ EMITTERS = ("judge", "evaluate", "harness", "opportunity", "contracts/measured.p
 RESERVED = frozenset({
     "ACCURACY_LOST", "BASELINE_UNHEALTHY", "DUPLICATE_KEY",
     "INCUMBENT_REPLACED", "ISOLATION_TOO_WEAK", "LANE_MIXED", "NO_TRIAGE", "ORACLE_LEAK",
-    "PLATFORM_HOST", "PYTHON_ABI", "TOOLKIT_MISMATCH",
+    "PLATFORM_HOST", "PYTHON_ABI",
     "UNSIGNED_RUN",
 })  # fmt: skip
 # Words in capitals that are no reason codes.

@@ -289,7 +289,8 @@ def test_the_host_draft_leaves_open_what_its_machine_says_and_nothing_else() -> 
         "/environment/soc/name", "/environment/toolkit/version", "/environment/toolkit/build", "/environment/python",
         "/environment/frameworks/0/revision", "/environment/libraries", "/environment/host/architecture",
         "/environment/host/cpu_model", "/environment/host/cpu_features_digest", "/environment/host/cores",
-        "/environment/host/libc", "/environment/host/compiler_digest", "/ranks/devices", "/baseline/incumbent_digest",
+        "/environment/host/libc", "/environment/host/compiler_digest", "/environment/host/toolkit_tree_digest",
+        "/ranks/devices", "/baseline/incumbent_digest",
         "/capture/path", "/noise/noise_limit_ratio", "/trust/keys",
     }  # fmt: skip
 

@@ -16,8 +16,11 @@ from tests.support.cli import inside
 from tests.support.runs import Ready, tree
 
 from akf.contracts.problems import ConflictError
+from akf.contracts.tree import tree_digest
 from akf.evaluate import environment, evaluate, machine_checks
+from akf.frameworks import host_reference
 from akf.frameworks.machine import Die, Reading
+from akf.frameworks.toolkit_tree import Tree, keep
 from akf.lease import FileLeases, Holding, held
 
 Value = dict[str, Any]
@@ -38,6 +41,7 @@ class TestLeased:
         assert [(check["name"], check["outcome"]) for check in gate["checks"]] == [
             ("identity", "pass"),
             ("leases", "pass"),
+            ("toolkit_unmodified", "pass"),
             ("baseline_health", "pass"),
         ]
         notes = [json.loads(line) for line in (measured_run / "journal.jsonl").read_bytes().splitlines()]
@@ -86,6 +90,22 @@ class TestLeased:
         assert not (attempt / "gates" / "environment.json").exists()
         gate = evaluate(measured_run, NAIVE, "environment", ready.keys)
         assert (gate["status"], gate["resumes"]) == ("pass", 1)
+
+    def test_a_changed_file_of_the_toolkit_is_named(
+        self, measured_run: Path, ready: Ready, state: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        frozen = host_reference.toolkit_tree()
+        keep(frozen, state / "state")
+        path = next(path for path, _, _ in frozen.entries if path.endswith("/cmath"))
+        entries = tuple((*each[:2], "sha256:" + "0" * 64) if each[0] == path else each for each in frozen.entries)
+        changed = Tree(tree_digest(entries), entries)
+        monkeypatch.setattr(host_reference, "toolkit_tree", lambda: changed)
+        gate = evaluate(measured_run, NAIVE, "environment", ready.keys)
+        check = next(check for check in gate["checks"] if check["name"] == "toolkit_unmodified")
+        assert outcome(check) == ("incomparable", ["TOOLKIT_MISMATCH"])
+        assert check["note"] == f"~ {path}"
+        document = inside("judge", measured_run, measured_run / "attempts" / NAIVE / "gates", "--keys", ready.keys)
+        assert document.accepted().document["verdict"] == "incomparable"
 
     def test_filling_in_a_draft_measures_under_a_lease_too(self, tmp_path: Path, state: Path) -> None:
         del state

@@ -664,6 +664,7 @@ def _machine(platform: str) -> Value:
         return {
             "architecture": "x86_64", "cpu_model": "generic", "cpu_features_digest": digest(b"features"), "cores": 2,
             "libc": "glibc 2.36", "compiler_digest": digest(b"compiler"),
+            "toolkit_tree_digest": digest(b"tree"),
         }  # fmt: skip
     return {
         "driver": "25.5.1", "firmware": "7.8.0.6.201", "image_digest": digest(b"image"), "torch": "2.10.0",

@@ -18,7 +18,7 @@ BINARY_STAGES = ("shared_object", "cubin", "device_object")
 _ENVIRONMENT = {
     "ascend": ("identity", "leases", "exclusive", "clock", "toolkit_unmodified", "baseline_health"),
     "cuda": ("identity", "leases", "exclusive", "clock", "baseline_health"),
-    "host": ("identity", "leases", "baseline_health"),
+    "host": ("identity", "leases", "toolkit_unmodified", "baseline_health"),
 }
 _FIXED = {
     "operator": ("sensitivity", "correctness", "isfinite", "hit_proof", "timing"),

@@ -15,6 +15,7 @@ from akf.contracts.canonical import jcs
 from akf.contracts.problems import ConflictError
 from akf.contracts.text import printable
 from akf.frameworks.machine import Die, Reading
+from akf.frameworks.toolkit_tree import Tree, differing
 from akf.lease import Holding
 
 Check = dict[str, Any]
@@ -91,6 +92,21 @@ def clock(devices: Sequence[str], under_load: Mapping[str, Die]) -> Check:
     if low:
         return _check("clock", "blocked", "CLOCK_LOW", low)
     return _check("clock", "blocked", "FACT_UNREAD", unread) if unread else _check("clock")
+
+
+def toolkit_unmodified(wanted: str, now: Tree, before: Tree | None) -> Check:
+    """The toolkit's files are those that were frozen.
+
+    Args:
+        wanted: the digest that the Campaign froze.
+        now: the files as they are.
+        before: the files that have the frozen digest, where their list is kept on this machine.
+    """
+    if now.digest == wanted:
+        return _check("toolkit_unmodified")
+    text = [f"the toolkit's files have the digest {now.digest}, not {wanted}"]
+    lines = text if before is None else differing(before, now)
+    return _check("toolkit_unmodified", "incomparable", "TOOLKIT_MISMATCH", lines)
 
 
 def baseline_health(incumbent: str, found: str) -> Check:

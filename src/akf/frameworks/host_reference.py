@@ -19,6 +19,8 @@ from akf.contracts.canonical import canonical_bytes, digest, digest_file
 from akf.contracts.problems import BlockedError, DefectError
 from akf.contracts.shipped import shipped
 from akf.contracts.tree import tree_digest
+from akf.frameworks import host_toolkit
+from akf.frameworks.toolkit_tree import Tree
 from akf.routes import host_cpp
 from akf.routes.launch_spec import LaunchSpec, parse_spec
 from akf.store.untrusted import read_tree
@@ -59,8 +61,21 @@ def environment(baseline: Baseline) -> dict[str, Any]:
             "cores": len(os.sched_getaffinity(0)),
             "libc": " ".join(platform.libc_ver()).strip() or "unknown",
             "compiler_digest": _compiler_digest(identity),
+            "toolkit_tree_digest": toolkit_tree().digest,
         },
     }
+
+
+def toolkit_tree() -> Tree:
+    """All files of the compiler's own folders.
+
+    Raises:
+        BlockedError: there is no compiler, or a file cannot be read.
+    """
+    try:
+        return host_toolkit.tree()
+    except host_cpp.ToolMissing as error:
+        raise missing_tool(error) from error
 
 
 def ranks() -> dict[str, Any]:

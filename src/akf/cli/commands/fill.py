@@ -39,8 +39,10 @@ def _by_hand(campaign: Path, out: Path | None, keys: Path | None, values: list[s
 
 def _host(campaign: Path, out: Path | None, keys: Path | None) -> dict[str, Any]:
     from akf.evaluate.baseline import measure_baseline  # noqa: PLC0415
+    from akf.evaluate.secrets import state_directory  # noqa: PLC0415
     from akf.frameworks.fill import fill_host, fillable  # noqa: PLC0415
-    from akf.frameworks.host_reference import Baseline  # noqa: PLC0415
+    from akf.frameworks.host_reference import Baseline, toolkit_tree  # noqa: PLC0415
+    from akf.frameworks.toolkit_tree import keep  # noqa: PLC0415
     from akf.lease import HOST, FileLeases, default_folder, held  # noqa: PLC0415
     from akf.trust.keys import init_keys, pinned  # noqa: PLC0415
 
@@ -60,4 +62,6 @@ def _host(campaign: Path, out: Path | None, keys: Path | None) -> dict[str, Any]
         with held(FileLeases(default_folder()), [HOST], "akf fill --host"):
             return measure_baseline(task, campaign, baseline)
 
-    return {**fill_host(campaign, folder, public, measure), "keys": str(where), "keys_created": made}
+    answer = fill_host(campaign, folder, public, measure)
+    keep(toolkit_tree(), state_directory())
+    return {**answer, "keys": str(where), "keys_created": made}

@@ -98,6 +98,11 @@ class HostMachine(Value):
     compiler_digest: Digest | None = fill(
         "akf fill CAMPAIGN --host", "SHA-256 over the compiler's programs.", "sha256:" + "5" * 64
     )
+    toolkit_tree_digest: Digest | None = fill(
+        "akf fill CAMPAIGN --host",
+        "SHA-256 over the file list of the compiler's own folders and its library's headers, to show them unmodified.",
+        "sha256:" + "6" * 64,
+    )
 
 
 class Binding(Value):
