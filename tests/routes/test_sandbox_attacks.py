@@ -276,12 +276,14 @@ def test_processes_one_after_another_never_meet_the_bound(apart: Place) -> None:
 
 def test_the_machines_own_bound_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before Linux 6.14 the file is the whole machine's."""
-    monkeypatch.setattr(tasks, "PID_MAX", str(tmp_path / "pid_max"))
-    monkeypatch.setattr(tasks, "_OWN_PID_MAX", (1000, 0))
-    assert not tasks.pid_max_is_the_namespaces()
-    with pytest.raises(OSError, match="whole machine"):
-        tasks.bound(1)
-    assert not (tmp_path / "pid_max").exists()
+    with monkeypatch.context() as older:
+        older.setattr(tasks, "PID_MAX", str(tmp_path / "pid_max"))
+        older.setattr(tasks, "_OWN_PID_MAX", (1000, 0))
+        (tmp_path / "pid_max").write_text("4194304")
+        assert not tasks.pid_max_is_the_namespaces()
+        with pytest.raises(OSError, match="whole machine"):
+            tasks.bound(1)
+        assert (tmp_path / "pid_max").read_text() == "4194304"
     before = Path("/proc/sys/kernel/pid_max").read_text()
     for level in NAMESPACED:
         Place(tmp_path / level, level).sh("true")

@@ -11,13 +11,12 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import sys
 from typing import NoReturn
 
 from akf.routes.confine import kernel
 
 PID_MAX = "/proc/sys/kernel/pid_max"
-_GIVEN_ONCE = 301
+_GIVEN_ONCE, _FAILED = 301, 125
 _NS_GET_USERNS = 0xB701
 _OWN_PID_MAX, _COUNTED_APART = (6, 14), (5, 14)
 
@@ -36,24 +35,31 @@ def bound(most: int) -> None:
     """Bound the tasks of this process's PID namespace, in which it must be privileged."""
     if not pid_max_is_the_namespaces():
         raise OSError(38, "kernel.pid_max is the whole machine's")
-    with open(PID_MAX, "w", encoding="ascii") as stream:  # noqa: PTH123 - no pathlib before the command
-        stream.write(str(_GIVEN_ONCE + most))
+    file = os.open(PID_MAX, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+    try:
+        os.write(file, b"%d" % (_GIVEN_ONCE + most))
+    finally:
+        os.close(file)
 
 
-def main() -> NoReturn:
-    """Bound the tasks of another process's PID namespace, from inside the user namespace that owns it."""
-    pid, most = int(sys.argv[1]), int(sys.argv[2])
-    namespace = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    kernel.setns(fcntl.ioctl(namespace, _NS_GET_USERNS), kernel.CLONE_NEWUSER)
-    kernel.setns(namespace, kernel.CLONE_NEWPID)
-    inside = os.fork()
-    if inside == 0:
-        try:
+def bound_of(pid: int, most: int) -> NoReturn:
+    """Bound the tasks of another process's PID namespace, from inside the user namespace that owns it, and end.
+
+    For a process that was forked for this alone: it says in its exit status whether it succeeded.
+    """
+    status = _FAILED
+    try:
+        namespace = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        kernel.setns(fcntl.ioctl(namespace, _NS_GET_USERNS), kernel.CLONE_NEWUSER)
+        kernel.setns(namespace, kernel.CLONE_NEWPID)
+        inside = os.fork()  # only what is forked from now on is in the PID namespace
+        if inside == 0:
             bound(most)
-        except OSError as error:
-            sys.exit(f"{PID_MAX}: {error.strerror}")
-        os._exit(0)
-    sys.exit(os.waitstatus_to_exitcode(os.waitpid(inside, 0)[1]))
+            status = 0
+        else:
+            status = os.waitstatus_to_exitcode(os.waitpid(inside, 0)[1])
+    finally:
+        os._exit(status)
 
 
 def _release() -> tuple[int, int]:

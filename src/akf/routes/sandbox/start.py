@@ -22,11 +22,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Self
 
 import akf
-from akf.routes.confine import enter, namespaces
+from akf.routes.confine import enter, namespaces, tasks
 from akf.routes.sandbox import levels
 from akf.routes.sandbox.levels import DEVICES, Level, Order, mounts_of
 from akf.routes.sandbox.limits import GONE_S, SETUP_S, Limits
@@ -34,7 +35,6 @@ from akf.routes.sandbox.watch import Member, alive, asleep, members, wait_gone
 
 ADDR_NO_RANDOMIZE = 0x0040000
 _BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from akf.routes.confine.enter import main; main()"
-_BOUND = "import sys; sys.path.insert(0, sys.argv.pop(1)); from akf.routes.confine.tasks import main; main()"
 _MODES = {"read": ("--ro-bind",), "write": ("--bind",), "device": ("--dev-bind",), "link": ("--symlink",)}
 _GATE = 'echo ready; read -r word <&1 && [ "$word" = go ] && exec "$@" >&2'
 _GUARD = """
@@ -151,8 +151,8 @@ class Started:
         most = self._order.limits.tasks
         try:
             if self._order.bound == "pid_namespace":
-                words = [sys.executable, "-I", "-S", "-B", "-c", _BOUND, str(_packages()), str(first), str(most)]
-                subprocess.run(words, check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=SETUP_S)
+                going = partial(tasks.bound_of, first, most)  # it ends in there, and runs nothing
+                subprocess.run(["/bin/true"], check=True, env={}, preexec_fn=going, timeout=SETUP_S)
             elif self._order.bound == "user_namespace":
                 for member in members(first):
                     resource.prlimit(member.pid, resource.RLIMIT_NPROC, (most, most))
@@ -208,7 +208,8 @@ class Started:
             "landlock": land if levels.landlock_version() else None,
             "seccomp": levels.filter_program().hex(),
         }
-        return [sys.executable, "-I", "-S", "-B", "-c", _BOOT, str(_packages()), json.dumps(wanted)]
+        package = str(Path(akf.__file__).parent.parent)
+        return [sys.executable, "-I", "-S", "-B", "-c", _BOOT, package, json.dumps(wanted)]
 
 
 def _signal(wanted: Sequence[Member], number: int) -> None:
@@ -286,10 +287,6 @@ def _bubblewrap(order: Order, report: int, filtered: int) -> list[str]:
         words += [*_MODES[mode], source, target]
     words += ["--remount-ro", "/", "--chdir", order.cwd, "--", "/bin/sh", "-c", _GATE, "gate"]
     return [*words, "/usr/bin/env", "-i", *(f"{name}={value}" for name, value in order.env.items()), *order.argv]
-
-
-def _packages() -> Path:
-    return Path(akf.__file__).parent.parent
 
 
 def _filter_file() -> IO[bytes]:
