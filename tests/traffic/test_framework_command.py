@@ -50,6 +50,27 @@ def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
+CAMPAIGN = Path(__file__).parents[2] / "examples" / "traffic" / "campaign" / "vllm_ascend.json"
+
+
+def test_a_campaign_gives_the_names_that_must_fit_it(tmp_path: Path) -> None:
+    wanted = json.loads(CAMPAIGN.read_bytes())
+    inside(*WORDS, "--campaign", CAMPAIGN, "--out", tmp_path / "w.json").accepted()
+    workload = json.loads((tmp_path / "w.json").read_bytes())
+    assert (workload["id"], workload["model"]) == (wanted["workload"]["id"], wanted["model"]["name"])
+    same = ["--id", wanted["workload"]["id"], "--model", wanted["model"]["name"]]
+    inside(*WORDS, *same, "--campaign", CAMPAIGN, "--out", tmp_path / "same.json").accepted()
+    assert (tmp_path / "same.json").read_bytes() == (tmp_path / "w.json").read_bytes()
+
+
+def test_what_contradicts_the_campaign_is_refused_all_at_once(tmp_path: Path) -> None:
+    words = ["ingest", "framework", "--arm", "xllm", "--model-config", QWEN3_8B, "--id", "mine", "--model", "Mine"]
+    answer = inside(*words, "--campaign", CAMPAIGN, "--out", tmp_path / "w.json").refused(2)
+    assert [problem["message"].split(":")[0] for problem in answer.problems] == ["--arm", "--id", "--model"]
+    assert answer.codes == {"AKF-F313"}
+    assert not (tmp_path / "w.json").exists()
+
+
 def test_an_id_that_is_none_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     answer = inside(*WORDS, "--id", "No Id", "--out", tmp_path / "out.json")
     assert answer.status == 2

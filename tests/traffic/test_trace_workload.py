@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.cli import inside
+from tests.support.kill import kill_points
+from tests.support.process import in_child
 from tests.support.request_traces import (
     AZURE_HEADER,
     BURST_HEADER,
@@ -103,7 +107,8 @@ def test_the_draft_keeps_what_a_trace_cannot_say(tmp_path: Path) -> None:
     workload = made(onto, path_of(tmp_path, "bailian")).workload
     for name in ("kind", "id", "title", "model", "dtype", "callsites"):
         assert workload[name] == onto.value[name]
-    for one, before in zip(workload["stages"], onto.value["stages"], strict=True):
+    kept = [before for before in onto.value["stages"] if before["id"] in {one["id"] for one in workload["stages"]}]
+    for one, before in zip(workload["stages"], kept, strict=True):
         assert (one["bounds"], one["concurrency"], one["shapes"]) == (before["bounds"], before["concurrency"], None)
         assert one["concurrency_source"] == "declared"
     assert workload["source"]["files"][0]["name"] == "t.jsonl", "no folder"
@@ -120,10 +125,19 @@ def test_names_of_chats_and_times_of_day_get_into_neither_file(tmp_path: Path) -
 
 def test_bounds_on_the_command_line_replace_a_stages_own(tmp_path: Path) -> None:
     path = path_of(tmp_path, "azure")
-    workload = made(draft(), path, bounds=["decode=1:2048,25:4096", "short_prefill=1:2048,1:24"]).workload
-    assert [one["requests"] for one in workload["stages"]] == [5, 0, 7, 0]
-    assert workload["stages"][1]["weight_ratio"] == 0
-    assert workload["stages"][1]["arrivals"] == {"process": "trace"}
+    found = made(draft(), path, bounds=["decode=1:2048,25:4096", "short_prefill=1:2048,1:24"])
+    assert [one["requests"] for one in found.workload["stages"]] == [5, 7]
+    assert found.left_out == ["long_prefill", "mixed"]
+
+
+def test_a_stage_without_requests_stays_if_a_capture_gives_its_sizes(tmp_path: Path) -> None:
+    seen = capture([entry(NORM, 16, 30)], "mixed")
+    bounds = ["decode=1:2048,25:4096", "short_prefill=1:2048,1:24"]
+    found = made(draft(), path_of(tmp_path, "azure"), bounds=bounds, captures=[seen])
+    assert [one["id"] for one in found.workload["stages"]] == ["short_prefill", "decode", "mixed"]
+    assert found.left_out == ["long_prefill"]
+    mixed = found.workload["stages"][2]
+    assert (mixed["weight_ratio"], mixed["arrivals"]) == (0, {"process": "trace"})
 
 
 @pytest.mark.parametrize(
@@ -205,7 +219,8 @@ def test_sizes_of_steps_come_from_a_capture_of_that_stage(tmp_path: Path) -> Non
         {"callsite": NORM, "symbols": {"T": 16}, "calls": 60, "weight_ratio": 0.75},
         {"callsite": SWIGLU, "symbols": {"T": 16}, "calls": 5, "weight_ratio": 1.0},
     ]
-    assert by_name["mixed"]["shapes"] is None, "a Capture of decode says nothing of it"
+    others = [one["shapes"] for name, one in by_name.items() if name != "decode"]
+    assert set(map(type, others)) <= {type(None)}, "a Capture of decode says nothing of them"
 
 
 @pytest.mark.parametrize(
@@ -250,9 +265,77 @@ class TestCommand:
             "session": 0,
         }  # fmt: skip
         assert inside("validate", out).accepted().document["kind"] == "Workload"
-        assert {one["pointer"] for one in answer["blockers"]} == {f"/stages/{index}/shapes" for index in range(4)}
+        kept = range(len(workload["stages"]))
+        assert {one["pointer"] for one in answer["blockers"]} == {f"/stages/{index}/shapes" for index in kept}
+        named = {stage["id"] for stage in workload["stages"]}
+        drafted = {stage["id"] for stage in json.loads(DRAFT.read_bytes())["stages"]}
+        assert named | set(answer["stages_left_out"]) == drafted
+        assert not named & set(answer["stages_left_out"])
         command = f"akf ingest trace TRACE --onto {out} --capture CAPTURE --out FILE"
         assert {one["command"] for one in answer["blockers"]} == {command}
+
+    def test_killed_anywhere_nothing_is_half_written_and_the_same_command_ends_it(self, tmp_path: Path) -> None:
+        source = path_of(tmp_path, "bailian")
+
+        def work(folder: Path) -> None:
+            inside("ingest", "trace", source, "--onto", DRAFT, "--out", folder / "w.json",
+                   "--requests", folder / "r.jsonl").accepted()  # fmt: skip
+
+        def files(folder: Path) -> dict[str, bytes]:
+            return {name: (folder / name).read_bytes() for name in ("w.json", "r.jsonl") if (folder / name).exists()}
+
+        numbers = itertools.count()
+
+        def folder() -> Path:
+            made = tmp_path / str(next(numbers))
+            made.mkdir()
+            return made
+
+        done = folder()
+        work(done)
+        whole = files(done)
+        seen: list[list[str]] = []
+
+        def killed(left: Path) -> None:
+            found = files(left)
+            assert found.items() <= whole.items()
+            seen.append(sorted(found))
+            if found != whole:
+                work(left)
+            assert files(left) == whole
+
+        report = kill_points(work, folder, killed)
+        assert report.stopped == report.points > 0
+        assert {tuple(each) for each in seen} == {(), ("r.jsonl",), ("r.jsonl", "w.json")}
+
+    def test_a_list_of_other_requests_is_not_taken_for_this_one(self, tmp_path: Path) -> None:
+        words = ["ingest", "trace", path_of(tmp_path, "bailian"), "--onto", DRAFT]
+        inside(*words, "--out", tmp_path / "w.json", "--requests", tmp_path / "r.jsonl").accepted()
+        (tmp_path / "r.jsonl").write_bytes((tmp_path / "r.jsonl").read_bytes()[:-2] + b" \n")
+        refused = inside(*words, "--out", tmp_path / "x.json", "--requests", tmp_path / "r.jsonl").refused(5)
+        assert refused.codes == {"AKF-C101"}
+        assert not (tmp_path / "x.json").exists()
+
+    @pytest.mark.parametrize("option", ["--out", "--requests"])
+    def test_a_folder_that_may_not_be_written_to(self, tmp_path: Path, option: str) -> None:
+        for folder in [tmp_path, *tmp_path.parents]:
+            if str(folder).startswith(str(tmp_path.parents[1])):
+                folder.chmod(0o755)
+        source = path_of(tmp_path, "azure")
+        locked, mine = tmp_path / "locked", tmp_path / "mine"
+        for folder, mode in ((locked, 0o755), (mine, 0o777)):
+            folder.mkdir()
+            folder.chmod(mode)
+        places = {"--out": mine / "w.json", "--requests": mine / "r.jsonl"}
+        places[option] = locked / "file"
+
+        def attempt() -> list[object]:
+            words = [word for pair in places.items() for word in pair]
+            answer = inside("ingest", "trace", source, "--onto", DRAFT, *words)
+            return [answer.status, sorted(answer.codes)]
+
+        assert in_child(attempt, uid=65534 if os.geteuid() == 0 else None) == [7, ["AKF-F100"]]
+        assert list(locked.iterdir()) == list(mine.iterdir()) == []
 
     def test_without_out_nothing_is_written(self, tmp_path: Path) -> None:
         path = path_of(tmp_path, "azure")

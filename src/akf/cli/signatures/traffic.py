@@ -159,11 +159,15 @@ def ingest_framework(
         Path | None, typer.Option("--out", metavar="FILE", help="New file for the Workload.", readable=False)
     ] = None,
     identity: Annotated[str | None, typer.Option("--id", metavar="ID", help="Id of the Workload.")] = None,
+    campaign: Annotated[
+        Path | None,
+        typer.Option("--campaign", metavar="FILE", help="Take id and model's name of this Campaign.", readable=False),
+    ] = None,
 ) -> Result:
     """From a model's config and a framework's to the callsites of a draft Workload."""
     from akf.cli.commands.ingest_framework import ingest as answer
 
-    return answer(arm, model_config, config, revision, logs or [], tp, model, out, identity)
+    return answer(arm, model_config, config, revision, logs or [], tp, model, out, identity, campaign)
 
 
 def survey(

@@ -48,11 +48,15 @@ class Options(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A Workload as it is written, and its request list."""
+    """A Workload as it is written, its request list, and the draft's stages that it does not have.
+
+    A stage that no request falls into, and that no Capture gave sizes, could never be filled.
+    """
 
     workload: dict[str, Any]
     data: bytes
     requests: RequestList
+    left_out: Sequence[str]
 
 
 def draft_of(draft: Document, options: Options) -> dict[str, Any]:
@@ -106,6 +110,7 @@ def make(value: dict[str, Any], trace: Trace, options: Options, file: str) -> Ma
     value["source"] = _source(value["source"], trace, options)
     value["data_class"] = max(value["data_class"], options.data_class, key=_STRICTER.index)
     _fill_stages(stages, stage_of, requests)
+    left_out = [stage["id"] for stage in stages if not stage["requests"] and not stage["shapes"]]
     value["traffic"] = _traffic(trace, requests, outside, span)
     prefix = _prefix(layout, requests)
     value.pop("prefix", None)
@@ -118,6 +123,7 @@ def make(value: dict[str, Any], trace: Trace, options: Options, file: str) -> Ma
         window = best_window(requests, stage_of, names, options.subset)
         value["sample"] = described(window, requests)
         listed = requests.select(range(window.start, window.end)).numbered()
+    value["stages"] = [stage for stage in stages if stage["id"] not in left_out]
     request_list = RequestList(listed)
     value["digest_of_requests"] = request_list.digest()
     data = render(value)
@@ -125,7 +131,7 @@ def make(value: dict[str, Any], trace: Trace, options: Options, file: str) -> Ma
     problems = validate(document, "Workload") or meaning_problems(document)
     if problems:
         raise InvalidError(problems)
-    return Made(value, data, request_list)
+    return Made(value, data, request_list, left_out)
 
 
 def summed(trace: Trace) -> dict[str, Any]:
