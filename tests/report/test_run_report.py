@@ -13,6 +13,7 @@ from tests.support.evidence import Made
 from tests.support.reports import Page
 from tests.support.runs import on_disk, overwrite, tree
 
+from akf.contracts.gates import GATES
 from akf.report import numbers
 from akf.report.model import Comparisons, Report, Spreads
 from akf.report.page import render
@@ -94,7 +95,7 @@ class TestNumbers:
 
 
 class TestStages:
-    @pytest.mark.parametrize("gates", [(), ("environment",), ("environment", "operator"), evidence.GATES])
+    @pytest.mark.parametrize("gates", [(), ("environment",), ("environment", "operator"), GATES])
     def test_as_many_gates_as_there_are(self, tmp_path: Path, gates: tuple[str, ...]) -> None:
         made = evidence.evidence(gates=gates)
         report, page = drawn(made, tmp_path)

@@ -4,8 +4,8 @@ Invariants:
 - It reads only the run's folder, and a trust root from outside where one is given; it writes nothing without `--clean`.
 - Every file of the run is accounted for: an artifact, its signature, what an artifact names, a known plain file, or
   what an interrupted command left behind.
-- Every line of the ledger is what its artifact makes it; every Triage is recomputed from the run's inputs, every
-  Decision from its evidence.
+- Every line of the ledger is what its artifact makes it; every Triage is recomputed from the run's inputs, every metric
+  of a gate from its raw samples, every Decision from its evidence.
 - What a killed command left is no break: a pending artifact is judged with the line that it will get, a last line that
   was never confirmed does not count.
 - A command that works meanwhile is no break either: what was found while the run changed is looked at again.
@@ -22,12 +22,13 @@ from typing import Any, TypeVar
 
 import orjson
 
+from akf.audit.metrics import metric_problems
 from akf.contracts.canonical import digest
 from akf.contracts.documents import load
 from akf.contracts.gates import GATES
 from akf.contracts.justified import justified_problems, triage_of
 from akf.contracts.problems import AkfError, IntegrityError, Problem
-from akf.judge import decide
+from akf.judge.decide import decided
 from akf.judge.evidence import read as read_evidence
 from akf.judge.lines import line_problems
 from akf.opportunity.artifact import recomputed_problems
@@ -166,11 +167,13 @@ def _attempt(run: Run, attempt: str, book: bytes | None, problems: list[Problem]
     if book is not None:
         files[layout.LEDGER] = book
     relative = f"attempts/{attempt}/decision.json"
+    evidence = _try(lambda: read_evidence(files, attempt), problems)
+    if evidence is not None:
+        problems += metric_problems(evidence, attempt)
     if relative not in files:
-        _try(lambda: read_evidence(files, attempt), problems)
         return None
     document = _try(lambda: run.load(relative), problems)
-    value = _try(lambda: decide(files, attempt), problems)
+    value = _try(lambda: decided(evidence, attempt), problems) if evidence is not None else None
     if document is None or value is None:
         return None
     if checked(value) != document.source:

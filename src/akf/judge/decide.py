@@ -35,7 +35,15 @@ def decide(files: Mapping[str, bytes], candidate: str) -> dict[str, Any]:
         IntegrityError: row 0 of the table; there is no Decision.
         PreconditionError: the Task asks for no kernel.
     """
-    evidence = read(files, candidate)
+    return decided(read(files, candidate), candidate)
+
+
+def decided(evidence: Evidence, candidate: str) -> dict[str, Any]:
+    """Judge one attempt whose files are read and verified.
+
+    Raises:
+        PreconditionError: the Task asks for no kernel.
+    """
     require_kernel(evidence.task)
     gates = judge_gates(evidence)
     reasons = fired(evidence, gates)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from akf.contracts.canonical import digest
 from akf.contracts.gates import GATES
 from akf.contracts.problems import IntegrityError
-from akf.judge import decide
+from akf.judge.decide import decided as decide
 from akf.judge.evidence import Evidence, read
 from akf.report import attempt as attempts
 from akf.report.measured import outcome
@@ -64,7 +64,7 @@ def report_of(run: Run, found: list[Attempt]) -> Report:
 def _attempt(run: Run, name: str, book: bytes) -> Attempt:
     files = {**attempt_files(run.path, name), layout.LEDGER: book}
     evidence = read(files, name)
-    decision = decide(files, name)
+    decision = decide(evidence, name)
     path = f"attempts/{name}/decision.json"
     decided = path in files
     if decided and run.load(path).source != checked(decision):
