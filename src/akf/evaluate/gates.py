@@ -21,6 +21,7 @@ from akf.contracts.loader import parse
 from akf.contracts.problems import ConflictError, PreconditionError, UsageError
 from akf.contracts.text import did_you_mean
 from akf.evaluate import environment, operator
+from akf.evaluate.hypothesis import Sessions, observe
 from akf.evaluate.program import pack
 from akf.evaluate.request import Objects
 from akf.evaluate.secrets import committed_secret, secret_digest, secret_for
@@ -36,7 +37,14 @@ MEASURED_HERE = ("environment", "operator")
 
 
 def evaluate(
-    run_path: Path, candidate: str, gate: str, keys: Path, *, leases: Leases | None = None, wait_s: float = 0.0
+    run_path: Path,
+    candidate: str,
+    gate: str,
+    keys: Path,
+    *,
+    leases: Leases | None = None,
+    wait_s: float = 0.0,
+    profiled: Sessions | None = None,
 ) -> dict[str, Any]:
     """Measure one gate, and the environment gate before it when it is missing; returns the Gate.
 
@@ -47,6 +55,7 @@ def evaluate(
         keys: folder of the evaluator's key.
         leases: where leases come from; None for this machine's.
         wait_s: how long another holder of the devices is waited for.
+        profiled: sessions with a profiler on, for the hypothesis of the operator gate.
 
     Raises:
         UsageError: there is no such gate.
@@ -68,7 +77,7 @@ def evaluate(
                     message = f"the {name} gate of {candidate!r} is {found}, so the {gate} gate is not measured"
                     hint = "see its checks; after blocked or incomparable: akf submit --retry"
                     raise PreconditionError.of("AKF-P113", message, found=found, hint=hint)
-            return _measure(run, subject, gate, keys, holding)
+            return _measure(run, subject, gate, keys, holding, profiled)
 
 
 def preview(run_path: Path, candidate: str, gate: str) -> dict[str, Any]:
@@ -104,7 +113,9 @@ def _existing(run: Run, candidate: str, gate: str) -> dict[str, Any] | None:
     return run.load(relative).value if (run.path / relative).exists() else None
 
 
-def _measure(run: Run, subject: Subject, gate: str, keys: Path, holding: Holding) -> dict[str, Any]:
+def _measure(
+    run: Run, subject: Subject, gate: str, keys: Path, holding: Holding, profiled: Sessions | None = None
+) -> dict[str, Any]:
     """Plan, measure and publish one gate."""
     signer = signer_for(run, "evaluator", keys)
     module = environment if gate == "environment" else operator
@@ -147,6 +158,8 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path, holding: Holding
             found = environment.measure(subject, objects, holding)
         else:
             found = operator.measure(run, subject, objects, program, work, plan, secret)
+    symbol = subject.build.get("launch", {}).get("symbol", "")
+    answer = observe(subject.task, subject.candidate, symbol, subject.campaign, profiled)
     value = {
         "kind": "Gate",
         "schema_version": 1,
@@ -161,7 +174,7 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path, holding: Holding
         "samples": _sample_files(plan, found.files, f"attempts/{candidate}/samples/{gate}", found.shared),
         "secret": secret.hex(),
         "harness_digest": program.digest,
-        "hypothesis": "unobserved",
+        "hypothesis": answer.said,
         "resumes": resumes,
     }
     holding.check()
@@ -173,7 +186,11 @@ def _measure(run: Run, subject: Subject, gate: str, keys: Path, holding: Holding
                 stage.write(name, data)
     run.record(gate_path, value, signer)
     lease = {"devices": list(holding.lease.devices), "token": holding.lease.token}
-    journal.note(run.path, "measured", gate_path, {**(found.side or {}), "lease": lease})
+    side = {**(found.side or {}), "lease": lease}
+    if gate == "operator":
+        digests = list(profiled.digests) if profiled else []
+        side["hypothesis"] = {"said": answer.said, "why": answer.why, "captures": digests}
+    journal.note(run.path, "measured", gate_path, side)
     return value
 
 

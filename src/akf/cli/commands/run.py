@@ -54,17 +54,28 @@ def intake(run: Path, keys: Path | None) -> Result:
     )
 
 
-def evaluate(run: Path, candidate: str, gate: str, plan: bool, wait_s: int, keys: Path | None) -> Result:
+def evaluate(
+    run: Path, candidate: str, gate: str, plan: bool, wait_s: int, profiled: tuple[Path, Path] | None, keys: Path | None
+) -> Result:
     """Measure a gate; 0 whenever it could answer, 6 when blocked."""
     from akf.contracts.problems import BlockedError  # noqa: PLC0415
     from akf.evaluate import evaluate as step  # noqa: PLC0415
     from akf.evaluate import preview  # noqa: PLC0415
+    from akf.evaluate.hypothesis import sessions  # noqa: PLC0415
     from akf.lease import FileLeases, default_folder  # noqa: PLC0415
 
     if plan:
         return Result(preview(run, candidate, gate))
     leases = FileLeases(default_folder())
-    value = step(run, candidate, gate, folder_of_keys(keys), leases=leases, wait_s=wait_s)
+    value = step(
+        run,
+        candidate,
+        gate,
+        folder_of_keys(keys),
+        leases=leases,
+        wait_s=wait_s,
+        profiled=sessions(profiled) if profiled else None,
+    )
     document = {"candidate": candidate, "gate": gate, "gate_status": value["status"], "checks": value["checks"]}
     return Result(document, BlockedError.exit_code if value["status"] == "blocked" else 0)
 

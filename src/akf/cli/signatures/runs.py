@@ -105,12 +105,21 @@ def evaluate(
         int,
         typer.Option("--wait", metavar="SECONDS", min=0, help="Wait while another measures on the same devices."),
     ] = 0,
+    profiled: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            "--profiled",
+            metavar="BASELINE CANDIDATE",
+            help="Captures of both with a profiler on, for the hypothesis; they change no verdict.",
+            readable=False,
+        ),
+    ] = None,
     keys: KeysOption = None,
 ) -> Result:
     """Measure one gate of a Candidate."""
     from akf.cli.commands.run import evaluate as answer
 
-    return answer(run, candidate, gate, plan, wait, keys)
+    return answer(run, candidate, gate, plan, wait, profiled, keys)
 
 
 def judge(
