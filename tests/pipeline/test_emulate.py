@@ -105,6 +105,36 @@ def test_what_is_never_written_is_no_number(small: Path, tmp_path: Path) -> None
     assert "NON_FINITE" in shown["reasons"]
 
 
+@pytest.mark.parametrize(("step", "outcome"), [(80, "pass"), (64, "fail")], ids=["right", "contiguous"])
+def test_rows_that_lie_apart_and_a_workspace_are_passed_as_declared(step: int, outcome: str, tmp_path: Path) -> None:
+    """Rows of 64 elements, 80 apart; the kernel keeps its powers in a workspace."""
+    task = json.loads((TASK / "task.json").read_bytes())
+    x, out = task["abi"]["operands"]
+    x |= {"shape": [4, 64], "strides": [80, 1]}
+    out["shape"] = [4, 64]
+    task |= {"domain": [], "cases": [], "rows": [{**task["rows"][0], "symbols": {}}]}
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "task.json").write_text(json.dumps(task))
+    (tmp_path / "task" / "reference.py").write_bytes((TASK / "reference.py").read_bytes())
+    launch = json.loads((KERNEL / "launch.json").read_bytes())
+    tensor = {"kind": "tensor", "dtype": "float32", "shape": [4, 64]}
+    launch["args"] = [
+        {"name": "x", **tensor, "strides": [80, 1], "access": "in"},
+        {"name": "out", **tensor, "access": "out"},
+        {"name": "powers", "kind": "workspace", "dtype": "float32", "shape": [64]},
+    ]
+    launch["grid"] = [4]
+    source = SOURCE.replace("float* x, float* out, int m, int n", "float* x, float* out, float* powers")
+    head, _, _ = source.partition("    for (int row")
+    source = f"""{head}
+    float sum = 0;
+    for (int i = 0; i < 64; ++i) sum += powers[i] = std::exp(x[block * {step} + i]);
+    for (int i = 0; i < 64; ++i) out[block * 64 + i] = powers[i] / sum;
+}}
+"""
+    assert emulate(made(tmp_path / "b", source=source, launch=launch), tmp_path / "task")["outcome"] == outcome
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"route": "host_cpp"}, {"route": "triton_ascend"}, {"outputs": []}],

@@ -177,6 +177,22 @@ class TestRealCompilers:
         found = {case["case"] for case in wrong["cases"] if case["outcome"] == "fail"}
         assert found >= {each["id"] for each in value["rows"]}, "the hit proof binds it for the timed rows"
 
+    def test_several_outputs_and_bfloat16_are_compared_too(self, tmp_path: Path) -> None:
+        if not shutil.which("mlir-opt-19"):
+            pytest.skip(TRITON.data.program("mlir-opt").get)
+        pytest.importorskip("numpy", reason="needs numpy")
+        task = shipped("examples") / "traffic" / "campaign" / "task"
+        wrong, right = task / "perturbed" / "triton_ascend", tmp_path / "src"
+        shutil.copytree(wrong, right)
+        text = (right / "kernel.py").read_text()
+        old = "0.5 / (tl.sum(total * total, axis=0) / HIDDEN + eps)"
+        assert old in text
+        (right / "kernel.py").write_text(text.replace(old, "tl.rsqrt(tl.sum(total * total, axis=0) / HIDDEN + eps)"))
+        for source, out in ((right, "right"), (wrong, "wrong")):
+            build(source, "ascend910b4", tmp_path / out, "HIDDEN=1024")
+        assert emulate(tmp_path / "right", task)["outcome"] == "pass"
+        assert emulate(tmp_path / "wrong", task)["reasons"] == ["WRONG_RESULT"]
+
     def test_parameters_in_another_order_than_the_launch_specs_are_refused(self, tmp_path: Path) -> None:
         source = edited("softmax", tmp_path / "src", "softmax(x, out, n, ", "softmax(out, x, n, ")
         answer = build(source, "ascend910b4", tmp_path / "out", "BLOCK=1024").document

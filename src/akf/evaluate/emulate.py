@@ -104,7 +104,8 @@ def _answer(kernel: Kernel, task: dict[str, Any], case: dict[str, Any], referenc
     """One case: its inputs, the run, the comparison."""
     import numpy as np  # noqa: PLC0415
 
-    from akf.harness.draw import draw, stream  # noqa: PLC0415
+    from akf.harness.draw import draw, in_shape, stream  # noqa: PLC0415
+    from akf.harness.dtypes import DTYPES  # noqa: PLC0415
     from akf.harness.oracle import Oracle, compare  # noqa: PLC0415
 
     drawn = _case(task, case)
@@ -124,7 +125,8 @@ def _answer(kernel: Kernel, task: dict[str, Any], case: dict[str, Any], referenc
     inside = {name: data[GUARD:-GUARD] for name, data in left.items()}
     errors = []
     for operand, expected in zip(drawn.outputs, Oracle(reference).expected(drawn, inputs), strict=True):
-        actual = np.frombuffer(inside[operand.name], dtype=operand.dtype).reshape(operand.shape)
+        stored = np.frombuffer(inside[operand.name], dtype=DTYPES[operand.dtype].store)
+        actual = in_shape(operand, stored)
         errors.append(compare(actual, expected, task["tolerance"], operand.dtype))
     read_only = [each.name for each in drawn.operands if each.access == "in"]
     found = {
@@ -152,6 +154,7 @@ def _case(task: dict[str, Any], case: dict[str, Any]) -> Case:
             tuple(case["symbols"][size["sym"]] if isinstance(size, dict) else size for size in each["shape"]),
             each["access"],
             DISTRIBUTIONS[case["inputs"]] if each["access"] != "out" else {},
+            strides=tuple(each.get("strides") or ()),
         )
         for each in task["abi"]["operands"]
     )

@@ -8,7 +8,6 @@ Invariants:
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,7 +74,7 @@ def _call(kernel: Kernel, case: dict[str, Any], operands: Sequence[Operand]) -> 
             "kind": "tensor",
             "name": each["operand"],
             "bytes": tensors[each["operand"]].nbytes,
-            "elements": math.prod(tensors[each["operand"]].shape),
+            "elements": tensors[each["operand"]].span,
         }
         if each["kind"] == "tensor"
         else each

@@ -2,8 +2,9 @@
 
 It imports nothing of AKF. `in/call.json` says the object, the symbol, the convention, the grid of three sizes, how many
 guard bytes stand before and behind every tensor, and the arguments in order: `{"kind": "tensor", "name", "bytes",
-"elements"}` or `{"kind": "scalar", "dtype", "value"}`. A tensor's bytes are read from `in/NAME`; without that file it
-is filled with 0xFF, which is NaN, as the guards are. Tensors with their guards lie in `out/NAME` afterwards.
+"elements"}`, `{"kind": "scalar", "dtype", "value"}`, `{"kind": "workspace", "bytes"}` or `{"kind": "stream"}`. A
+tensor's bytes are read from `in/NAME`; without that file it is filled with 0xFF, which is NaN, as the guards are.
+Tensors with their guards lie in `out/NAME` afterwards.
 
 Two conventions: `simulator`, a function of pointers, before which the object is told which block runs; `memref`, what
 MLIR makes of a Triton-Ascend kernel: five words a tensor, tensors for lock and workspace first, grid and program last.
@@ -37,10 +38,16 @@ def main() -> None:
 
 
 def _simulator(library: Any, kernel: Callable[..., None], call: dict[str, Any], addresses: dict[str, int]) -> None:
-    arguments = [
-        ctypes.c_void_p(addresses[each["name"]]) if each["kind"] == "tensor" else TYPES[each["dtype"]](each["value"])
-        for each in call["arguments"]
-    ]
+    spaces = [(ctypes.c_ubyte * each["bytes"])() for each in call["arguments"] if each["kind"] == "workspace"]
+    left = iter(spaces)
+    arguments: list[Any] = []
+    for each in call["arguments"]:
+        if each["kind"] == "scalar":
+            arguments.append(TYPES[each["dtype"]](each["value"]))
+        elif each["kind"] == "tensor":
+            arguments.append(ctypes.c_void_p(addresses[each["name"]]))
+        else:
+            arguments.append(next(left) if each["kind"] == "workspace" else ctypes.c_void_p())
     library.akf_simulator_begin()
     for block in range(_count(call["grid"])):
         library.akf_simulator_block(block)
@@ -53,7 +60,7 @@ def _memref(library: Any, kernel: Callable[..., None], call: dict[str, Any], add
     for each in call["arguments"]:
         if each["kind"] == "tensor":
             arguments += _words(addresses[each["name"]], each["elements"])
-        else:
+        elif each["kind"] == "scalar":
             arguments.append(TYPES[each["dtype"]](each["value"]))
     grid = [ctypes.c_int32(size) for size in call["grid"]]
     for program in programs(call["grid"]):
