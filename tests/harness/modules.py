@@ -7,12 +7,12 @@ from typing import Any
 
 from tests.harness.builder import seed
 
-from akf.harness import correct
+from akf.evaluate.request import python_object
+from akf.harness import correct, timing
 from akf.harness.bench import Bench
 from akf.harness.outcome import Check
 from akf.harness.request import parse
 from akf.harness.template import Template
-from akf.harness.tree import digest_of
 
 REFERENCE = """
 import numpy as np
@@ -30,7 +30,7 @@ def module(body: str, head: str = "") -> str:
 
 
 def artifact(path: Path, entry: str = "run") -> dict[str, str]:
-    return {"abi": "python", "path": str(path), "digest": digest_of(str(path)), "entry": entry}
+    return {"abi": "python", "path": str(path), "digest": python_object(path).digest, "entry": entry}
 
 
 def written(folder: Path, name: str, text: str) -> dict[str, str]:
@@ -99,6 +99,17 @@ def checked(template: Template, request: dict[str, Any]) -> dict[str, Check]:
     try:
         checks: dict[str, Check] = correct.check(bench)["checks"]
         return checks
+    finally:
+        bench.close()
+
+
+def timed(template: Template, request: dict[str, Any]) -> Check:
+    """An A/B run without a core of its own: what its times are is nobody's concern here."""
+    plan = {"pairs": 1, "blocks": 1, "batches": 3, "launches": {"small": 8}, "round_trip_ns": 20_000, "runs": ["ab"]}
+    bench = Bench(parse({**request, "plan": plan}), template=template)
+    try:
+        check: Check = timing.measure(bench)["checks"]["ab"]
+        return check
     finally:
         bench.close()
 

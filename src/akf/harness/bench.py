@@ -113,11 +113,11 @@ class Bench:
         """Where a child without a name space of its own finds its files: copies that go with this command."""
         trees = {}
         for bundle in self.loadables.values():
-            if isinstance(bundle, Bundle) and bundle.digest not in trees:
+            if isinstance(bundle, Bundle) and bundle.key not in trees:
                 folder = tempfile.TemporaryDirectory(prefix="akf-candidate-")
                 self._folders.append(folder)
                 unpack(bundle.files.fd, folder.name)
-                trees[bundle.digest] = folder.name
+                trees[bundle.key] = folder.name
         return trees
 
     def _pin(self) -> Optional[int]:

@@ -5,6 +5,8 @@ Invariants:
 - No batch repeats an input: each operand is a window of a stream that moves by a secret number of elements, and in
   every slot one secret element of every operand is changed besides. A few secret slots hold a twin: an input of an
   earlier batch with one element changed.
+- One secret slot's input changes while the batch runs, well before its launch: who works on all slots of a batch at
+  once, from the addresses of the first, answers for what stood there before.
 - Which outputs are held to the oracle is drawn after the batch ran, fewer where a tensor is large; every output must be
   written and finite.
 """
@@ -12,8 +14,9 @@ Invariants:
 # ruff: noqa: B905 - zip has no strict= in Python 3.9
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,6 +34,8 @@ SAMPLES = 6
 HELD_ELEMENTS = 1 << 21
 TWINS = 2
 SUSPECTS = 16
+BAIT_LAUNCHES = 4
+_SEEN_BYTES = 8
 
 
 @dataclass
@@ -59,6 +64,27 @@ class Twin:
     earlier: Shown
 
 
+class Bait:
+    """The change of one input while a batch runs; what it did is known when the batch has ended.
+
+    Launches come in the order of the slots. The change counts only if the launch two before its slot had not ended when
+    it was made; one that came too late leaves a slot whose answer is held against nobody.
+    """
+
+    def __init__(self, slot: int, began: Any, before: Any, change: Callable[[], None]) -> None:
+        self.slot = slot
+        self.made = self.counts = False
+        self._began, self._before, self._change = began, before, change
+
+    def poll(self) -> bool:
+        """Make the change as soon as the batch is under way. Returns whether that is done."""
+        if not self.made and (self._began != POISON).any():
+            self._change()
+            self.made = True
+            self.counts = not (self._before != POISON).any()
+        return self.made
+
+
 class Pool:
     """Streams of inputs of a row; the traffic between them and an arena."""
 
@@ -77,6 +103,7 @@ class Pool:
         self._samples = max(1, min(SAMPLES, HELD_ELEMENTS // elements))
         self._windows: dict[str, Window] = {}
         self._twins: dict[int, Twin] = {}
+        self._bait: Optional[Bait] = None
         self._shown: WeakKeyDictionary[Arena, list[Shown]] = WeakKeyDictionary()
 
     def fill(self, arena: Arena) -> None:
@@ -94,12 +121,30 @@ class Pool:
             for into, source in self._parts(operand, slots, window):
                 into[...] = source
             slots[self._every, window.places] = window.values
+        self._bait = None
         self._twins = {}
         earlier = self._shown.get(arena, [])[: self.count // 2]
         for slot, shown in zip(self._secret.choice(self.count, size=len(earlier), replace=False).tolist(), earlier):
             self._twins[slot] = self._twin(shown)
             for operand in self.case.inputs:
                 self._slots(arena, operand)[slot] = self._twins[slot].inputs[operand.name].reshape(-1)
+
+    def bait(self, arena: Arena) -> Optional[Bait]:
+        """What may change while the batch runs; none where a batch is short, or an answer may look like poison."""
+        slot = self.count - 1 - int(self._secret.integers(max(1, self.count // 4)))
+        operand = self.case.outputs[0]
+        if self.count < BAIT_LAUNCHES or DTYPES[operand.dtype].exact or operand.access != "out" or slot in self._twins:
+            return None
+        changed = self.case.inputs[int(self._secret.integers(len(self.case.inputs)))]
+        window, slots = self._windows[changed.name], self._slots(arena, changed)
+        value = draw.changed(changed, window.values[slot : slot + 1], self._secret)[0]
+
+        def change() -> None:
+            slots[slot, window.places[slot]] = window.values[slot] = value
+
+        written = self._slots(arena, operand).view(np.uint8)[:, :_SEEN_BYTES]
+        self._bait = Bait(slot, written[self.count // 8], written[slot - 2], change)
+        return self._bait
 
     def verify(self, arena: Arena) -> None:
         """Check the batch: all inputs, all outputs as far as the eye sees, a secret sample against the oracle.
@@ -114,7 +159,11 @@ class Pool:
         if len(suspects) > SUSPECTS:
             suspects = self._secret.choice(suspects, size=SUSPECTS, replace=False).tolist()
         drawn = self._secret.choice(self.count, size=min(self._samples, self.count), replace=False).tolist()
-        shown = [self._hold(arena, slot) for slot in dict.fromkeys([*suspects, *self._twins, *drawn])]
+        bait = self._bait
+        if bait is not None and bait.counts:
+            self._expect_changed(arena, bait.slot)
+        wanted = dict.fromkeys([*suspects, *self._twins, *drawn])
+        shown = [self._hold(arena, slot) for slot in wanted if bait is None or slot != bait.slot]
         self._shown[arena] = shown[-TWINS:]
 
     def _draw(self, operand: Operand) -> Window:
@@ -181,6 +230,13 @@ class Pool:
                 ) from error
             raise
         return Shown(inputs, outputs)
+
+    def _expect_changed(self, arena: Arena, slot: int) -> None:
+        try:
+            self._hold(arena, slot)
+        except ChildFailure as error:
+            detail = f"a timed output was made before its launch ({error.code} for its input)"
+            raise ChildFailure(outcome.RESULT_REPLAY, detail) from error
 
     def _compare(self, results: list[Any], expected: list[Any]) -> None:
         for operand, actual, wide in zip(self.case.outputs, results, expected):

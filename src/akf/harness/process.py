@@ -20,6 +20,7 @@ import socket
 import struct
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, Optional, Union
@@ -201,7 +202,7 @@ class Child:
             if isinstance(loadable, Bundle):
                 if template is None:
                     raise TypeError("a module needs a template to fork from")
-                setup |= {"device": confinement.device, "tree": confinement.trees.get(loadable.digest, "")}
+                setup |= {"device": confinement.device, "tree": confinement.trees.get(loadable.key, "")}
                 self._tree = setup["tree"] or CANDIDATE
                 first = {"module": loadable.module, "function": loadable.function}
                 self._process = template.fork([theirs.fileno(), self._log_fd, arena.fd, loadable.files.fd])
@@ -260,8 +261,10 @@ class Child:
         except ValueError:
             self._fail(outcome.RESULT_FORGED, "an answer that is not JSON")
 
-    def run(self, first: int, count: int) -> tuple[int, int]:
+    def run(self, first: int, count: int, meanwhile: Optional[Callable[[], bool]] = None) -> tuple[int, int]:
         """Launch and time. Returns the parent's nanoseconds and the child's own, untrusted figure.
+
+        While the answer is polled for, on a core of our own, `meanwhile` is called until it returns true.
 
         After launches the child is stopping, and it was found alone: nothing else can finish what it answered for.
         """
@@ -269,7 +272,7 @@ class Child:
         packet = nonce + b"R" + struct.pack("<QQ", first, count)
         start = time.perf_counter_ns()
         self._send(packet)
-        answer = self._poll(start) if self._spin else self._receive()
+        answer = self._poll(start, meanwhile) if self._spin else self._receive()
         elapsed = time.perf_counter_ns() - start
         if count:
             self._expect_alone()
@@ -422,13 +425,15 @@ class Child:
             self._ended()
         return packet
 
-    def _poll(self, start: int) -> bytes:
+    def _poll(self, start: int, meanwhile: Optional[Callable[[], bool]]) -> bytes:
         """As `_receive`, on a core of our own: without the wake-up that would be in the measured time."""
         give_up = start + SPIN_LIMIT_NS
         while time.perf_counter_ns() < give_up:
             try:
                 packet = self._socket.recv(_PACKET, socket.MSG_DONTWAIT)
             except BlockingIOError:
+                if meanwhile is not None and meanwhile():
+                    meanwhile = None
                 continue
             except ConnectionError:
                 break

@@ -20,7 +20,7 @@ from .bench import Bench
 from .memory import Arena
 from .outcome import Check, ChildFailure, HarnessError
 from .plan import planned
-from .pool import Pool
+from .pool import BAIT_LAUNCHES, Pool
 from .process import Child
 from .request import Case
 
@@ -33,15 +33,22 @@ NOISY_SHARE, OWN_SHARE = 0.25, 0.5
 MISMATCH_FLOOR_ROUND_TRIPS = 4
 EARLY_LEAST, EARLY_SURE, EARLY_SHARE = 30, 5, 0.25
 INPUT_FACTOR = 4
+CORE_SLACK = 1.1
+WARM_AT_FIRST, WARM_PYTHON = 1, 5
 
 
 @dataclass
 class Span:
-    """One batch: the parent's time and the child's own; before it, how long the child took to wake and answer."""
+    """One batch: the parent's time and the child's own; before it, how long the child took to wake and answer.
+
+    Around both: how long it ran in all, and how much processor time its threads had, as the kernel says.
+    """
 
     parent: int
     child: int
     waking: int = 0
+    wall: int = 0
+    cpu: int = 0
 
     @property
     def impossible(self) -> bool:
@@ -71,14 +78,17 @@ def round_trip(child: Child) -> int:
 def batch(child: Child, arena: Arena, pool: Pool) -> Span:
     """Fill, let run, stop, verify. The child is stopped before and after."""
     pool.fill(arena)
+    before = child.cpu_ns()
     start = time.perf_counter_ns()
     child.thaw()
     child.run(0, 0)
     waking = time.perf_counter_ns() - start
-    parent, own = child.run(0, pool.count)
+    bait = pool.bait(arena)
+    parent, own = child.run(0, pool.count, None if bait is None else bait.poll)
     child.freeze()
+    wall = time.perf_counter_ns() - start
     pool.verify(arena)
-    return Span(parent, own, waking)
+    return Span(parent, own, waking, wall, child.cpu_ns() - before)
 
 
 def _middle(values: Sequence[int]) -> tuple[float, float]:
@@ -116,7 +126,7 @@ def _launches_for(case: Case, bench: Bench, nanoseconds: float, trip: int) -> in
     budget = int(bench.request.limits["output_bytes_per_row"])
     outputs = sum(operand.nbytes for operand in case.outputs)
     inputs = sum(operand.nbytes for operand in case.inputs)
-    return max(2, min(wanted, budget // outputs, INPUT_FACTOR * budget // max(1, inputs)))
+    return max(2, min(max(wanted, BAIT_LAUNCHES), budget // outputs, INPUT_FACTOR * budget // max(1, inputs)))
 
 
 def _probe(bench: Bench, role: str, case: Case, count: int) -> tuple[int, float]:
@@ -230,10 +240,15 @@ class _Run:
     def _segment(self, child: Child, arena: Arena, sample: dict[str, Any], bound: dict[str, str]) -> None:
         side = sample["side"]
         role, pool = self._roles[side], self._pools[sample["row"]]
+        warm = 0
         if bound[side] != sample["row"]:
             _bind(self._bench, child, pool, role)
             bound[side] = sample["row"]
-            batch(child, arena, pool)  # this process's first touch of the row: verified, never a sample
+            warm = WARM_PYTHON if self._bench.is_python(role) else WARM_AT_FIRST
+        elif self._bench.is_python(role):
+            warm = WARM_AT_FIRST  # an interpreter's own data lie in the caches beside the kernel's
+        for _ in range(warm):
+            batch(child, arena, pool)  # first touches: verified, never a sample
         spans = [batch(child, arena, pool) for _ in range(self._plan.batches)]
         self.samples.append({**sample, "values": [span.parent for span in spans]})
         tally = self.tallies[side]
@@ -269,6 +284,7 @@ class _Run:
         elif max(share.values()) > NOISY_SHARE:
             side = "A" if share["A"] > NOISY_SHARE else "B"
             self.check.add(outcome.TIMING_MISMATCH, outcome.INCOMPARABLE, side=side)
+        self._settle_cores()
         for row in sorted(self.tallies["A"].rows) if self._name == "ab" else ():
             mine, others = self.tallies["B"].rows[row], self.tallies["A"].rows[row]
             early = early_work(mine, others, self._plan.round_trip_ns)
@@ -277,6 +293,17 @@ class _Run:
                 self.check.add(outcome.ASYNCHRONOUS_WORK, row=row, detail=detail)
             elif early:
                 self.check.add(outcome.TIMING_MISMATCH, outcome.INCOMPARABLE, row=row, side="B", detail=detail)
+
+    def _settle_cores(self) -> None:
+        """A child has one core: its threads cannot have had more processor time than went by."""
+        if self._bench.confinement.cpu is None:
+            return
+        for side, tally in self.tallies.items():
+            wall, cpu = sum(span.wall for span in tally.spans), sum(span.cpu for span in tally.spans)
+            if cpu > wall * CORE_SLACK and self._roles[side] == "candidate":
+                self.check.add(outcome.CORES_EXCEEDED, side=side, detail=f"{cpu / wall:.2f} cores were used, one given")
+            elif cpu > wall * CORE_SLACK:
+                self.check.add(outcome.CORES_EXCEEDED, outcome.INCOMPARABLE, side=side)
 
     def diagnostics(self) -> dict[str, Any]:
         """How far the child's own spans are from the parent's clock: not evidence."""

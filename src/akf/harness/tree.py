@@ -42,11 +42,10 @@ class Bundle:
     function: str
     single: bool = False
 
-
-def digest_of(path: str) -> str:
-    """The digest by which a request names a file or a folder."""
-    entries, single = _read(Path(path))
-    return _sha256(entries[0].data) if single else tree_digest(entries)
+    @property
+    def key(self) -> str:
+        """What tells it from another: a file's digest does not cover its name."""
+        return f"{self.digest} {self.module}"
 
 
 def sealed_tree(path: str, digest: str, entry: str) -> Bundle:
