@@ -26,6 +26,7 @@ from .memory import Arena
 from .oracle import COPY, Errors, compare, forgeries
 from .outcome import Check, ChildFailure, HarnessError
 from .request import Case
+from .steps import steps, worst
 
 TWIN_TRIES = 8
 HELD_CALLS = 256
@@ -355,6 +356,17 @@ def check(bench: Bench) -> dict[str, Any]:
         "isfinite": judge.isfinite,
         "hit_proof": proof,
     }
+    stopped = any(done.failure is not None for done in passes)
+    judge.correctness.facts.update(
+        {
+            "steps": steps(judge.correctness, stopped=stopped),
+            "published": sum(not item.case.held_back and not item.twin for item in prepared),
+            "twins": sum(item.twin for item in prepared),
+            "held_back": sum(item.case.held_back for item in prepared),
+            "calls": sum(len(runs) for done in passes for runs in done.outputs.values()),
+            "errors": worst(judge.lines),
+        }
+    )
     facts = {"left_running": max(done.left_running for done in passes), "cases": len(request.cases)}
     return {"checks": checks, "samples": {"correctness": judge.lines}, "facts": facts, "side": {"logs": logs}}
 

@@ -160,11 +160,11 @@ class Pool:
             suspects = self._secret.choice(suspects, size=SUSPECTS, replace=False).tolist()
         drawn = self._secret.choice(self.count, size=min(self._samples, self.count), replace=False).tolist()
         bait = self._bait
-        if bait is not None and bait.counts:
-            self._expect_changed(arena, bait.slot)
         wanted = dict.fromkeys([*suspects, *self._twins, *drawn])
         shown = [self._hold(arena, slot) for slot in wanted if bait is None or slot != bait.slot]
         self._shown[arena] = shown[-TWINS:]
+        if bait is not None and bait.counts:
+            self._expect_changed(arena, bait.slot)
 
     def _draw(self, operand: Operand) -> Window:
         """Where the window stands, which element of each slot changes, and to what."""
@@ -235,8 +235,9 @@ class Pool:
         try:
             self._hold(arena, slot)
         except ChildFailure as error:
-            detail = f"a timed output was made before its launch ({error.code} for its input)"
-            raise ChildFailure(outcome.RESULT_REPLAY, detail) from error
+            if error.code != outcome.WRONG_RESULT:
+                raise
+            raise ChildFailure(outcome.RESULT_REPLAY, "a timed output was made before its launch") from error
 
     def _compare(self, results: list[Any], expected: list[Any]) -> None:
         for operand, actual, wide in zip(self.case.outputs, results, expected):

@@ -83,6 +83,7 @@ FILES = (
     "python_child.py",
     "request.py",
     "sources.py",
+    "steps.py",
     "swallowed.py",
     "template.py",
     "timing.py",
