@@ -8,8 +8,11 @@ Invariants:
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from akf.contracts.gates import required_checks
 from akf.evaluate import machine_checks
@@ -17,12 +20,15 @@ from akf.evaluate.program import Program
 from akf.evaluate.request import Objects
 from akf.evaluate.secrets import state_directory
 from akf.evaluate.subject import Found, Subject
-from akf.frameworks import host_reference, toolkit_tree
-from akf.frameworks.machine import Reading
+from akf.frameworks import ascend_machine, host_reference
+from akf.frameworks.machine import Die, Reading
+from akf.frameworks.toolkit_tree import Tree, kept
 from akf.lease import Holding, devices_of
 from akf.store.run import Run
 
 ESTIMATE_S = 1.0
+_LOOKS, _LOOK_S = 20, 0.25
+Load = Callable[[], AbstractContextManager[object]]
 
 
 def plan(run: Run, subject: Subject, objects: Objects, program: Program, work: Path) -> dict[str, Any]:
@@ -34,18 +40,67 @@ def plan(run: Run, subject: Subject, objects: Objects, program: Program, work: P
 def measure(subject: Subject, objects: Objects, holding: Holding) -> Found:
     """Compare the machine with the Campaign."""
     campaign = subject.campaign
+    machine = ascend(campaign) if campaign["platform"] == "ascend" else _host(objects)
+    return Found(checks(campaign, machine, holding), "none", {}, {})
+
+
+class Machine(NamedTuple):
+    """What the checks are made of: None and nothing for what could not be read."""
+
+    reading: Reading
+    tree: Tree | None
+    incumbent: str | None
+    under_load: dict[str, Die]
+
+
+def checks(campaign: dict[str, Any], machine: Machine, holding: Holding) -> list[dict[str, Any]]:
+    """The checks of the Campaign's platform, in the gate's order."""
     devices = devices_of(campaign)
-    facts = {"environment": host_reference.environment(objects.baseline), "ranks": host_reference.ranks()}
-    reading = Reading(facts, {}, {})
-    tree = campaign["environment"]["host"]["toolkit_tree_digest"]
-    incumbent = campaign["baseline"]["incumbent_digest"]
+    platform = campaign["platform"]
+    tree = campaign["environment"][platform]["toolkit_tree_digest"]
+    reading = machine.reading
     made = {
-        "identity": lambda: machine_checks.identity({name: campaign[name] for name in facts}, reading),
+        "identity": lambda: machine_checks.identity({name: campaign[name] for name in reading.facts}, reading),
         "leases": lambda: machine_checks.leases(devices, holding),
+        "exclusive": lambda: machine_checks.exclusive(devices, reading.dies),
+        "clock": lambda: machine_checks.clock(devices, machine.under_load),
         "toolkit_unmodified": lambda: machine_checks.toolkit_unmodified(
-            tree, host_reference.toolkit_tree(), toolkit_tree.kept(tree, state_directory())
+            tree, machine.tree, kept(tree, state_directory())
         ),
-        "baseline_health": lambda: machine_checks.baseline_health(incumbent, objects.baseline.digest),
+        "baseline_health": lambda: machine_checks.baseline_health(
+            campaign["baseline"]["incumbent_digest"], machine.incumbent
+        ),
     }
-    checks = [made[name]() for name in required_checks("environment", campaign, ())]
-    return Found(checks, "none", {}, {})
+    return [made[name]() for name in required_checks("environment", campaign, ())]
+
+
+def ascend(campaign: dict[str, Any], root: Path = ascend_machine.ROOT, load: Load | None = None) -> Machine:
+    """An Ascend host.
+
+    Args:
+        campaign: the Campaign, whose ranks say which boards are looked at.
+        root: where driver, firmware and toolkit are installed.
+        load: what makes the devices work while their clock is read; without one it is not read.
+    """
+    npus = sorted({rank["npu"] for rank in campaign["ranks"]["devices"]})
+    found = ascend_machine.read(npus, root)
+    if load is None:
+        return Machine(found.reading, found.tree, None, {})
+    with load():
+        return Machine(found.reading, found.tree, None, _settled(lambda: ascend_machine.dies(npus)))
+
+
+def _settled(dies: Callable[[], dict[str, Die]]) -> dict[str, Die]:
+    """The dies once all run at their rated frequency, or as they are after the last look: a clock takes a moment."""
+    found = dies()
+    for _ in range(_LOOKS - 1):
+        if found and all(die.mhz == die.rated_mhz for die in found.values()):
+            break
+        time.sleep(_LOOK_S)
+        found = dies()
+    return found
+
+
+def _host(objects: Objects) -> Machine:
+    facts = {"environment": host_reference.environment(objects.baseline), "ranks": host_reference.ranks()}
+    return Machine(Reading(facts, {}, {}), host_reference.toolkit_tree(), objects.baseline.digest, {})

@@ -94,14 +94,16 @@ def clock(devices: Sequence[str], under_load: Mapping[str, Die]) -> Check:
     return _check("clock", "blocked", "FACT_UNREAD", unread) if unread else _check("clock")
 
 
-def toolkit_unmodified(wanted: str, now: Tree, before: Tree | None) -> Check:
+def toolkit_unmodified(wanted: str, now: Tree | None, before: Tree | None) -> Check:
     """The toolkit's files are those that were frozen.
 
     Args:
         wanted: the digest that the Campaign froze.
-        now: the files as they are.
+        now: the files as they are; None where they cannot be read.
         before: the files that have the frozen digest, where their list is kept on this machine.
     """
+    if now is None:
+        return _check("toolkit_unmodified", "blocked", "FACT_UNREAD", ["the toolkit's files cannot be read"])
     if now.digest == wanted:
         return _check("toolkit_unmodified")
     text = [f"the toolkit's files have the digest {now.digest}, not {wanted}"]
@@ -109,8 +111,10 @@ def toolkit_unmodified(wanted: str, now: Tree, before: Tree | None) -> Check:
     return _check("toolkit_unmodified", "incomparable", "TOOLKIT_MISMATCH", lines)
 
 
-def baseline_health(incumbent: str, found: str) -> Check:
-    """The baseline is the one that was frozen."""
+def baseline_health(incumbent: str, found: str | None) -> Check:
+    """The baseline is the one that was frozen; None for one that cannot be read."""
+    if found is None:
+        return _check("baseline_health", "blocked", "FACT_UNREAD", ["/baseline/incumbent_digest cannot be read here"])
     if found == incumbent:
         return _check("baseline_health")
     text = f"/baseline/incumbent_digest: the Campaign has {incumbent}, the baseline here is {found}"
