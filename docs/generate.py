@@ -1,7 +1,7 @@
 """Writes the parts of the documentation that follow from the code: `python docs/generate.py [--check]`.
 
 Invariants:
-- `errors.md` and `artifacts/*.md` are written whole. In every other page, what stands between
+- `errors.md`, `artifacts/*.md` and the plots in `measured/` are written whole. In every other page, what stands between
   `<!-- generated: NAME -->` and `<!-- /generated -->` is written by the section NAME.
 - The same checkout gives the same bytes on every machine: no clock, no environment, no network.
 - `--check` writes nothing; it names every page that is out of date and exits 1.
@@ -20,6 +20,7 @@ sys.path[:0] = [str(DOCS), str(ROOT / "src")]  # this checkout is what is docume
 
 from generator.artifacts import artifact, index, slug
 from generator.errors import errors
+from generator.measured import plots_of_the_page
 from generator.pages import pages
 from generator.sections import SECTIONS, usage
 
@@ -32,6 +33,7 @@ def outputs() -> dict[Path, str]:
     """Every page with generated parts, and the text that it must have."""
     found = {DOCS / "errors.md": errors(), DOCS / "artifacts" / "README.md": index()}
     found |= {DOCS / "artifacts" / f"{slug(kind)}.md": artifact(kind) for kind in schemas.kinds()}
+    found |= plots_of_the_page()
     for path in pages():
         if path not in found:
             found[path] = SECTION.sub(_section, path.read_text(encoding="utf-8"))

@@ -21,6 +21,7 @@ from akf.store.untrusted import MAX_FILES, MAX_LEVELS, MAX_TOTAL_BYTES
 from akf.traffic.traces.layouts import layouts
 from akf.trust.roles import OWNERS
 
+from . import measured
 from .artifacts import UNSIGNED, slug
 from .markdown import blocks, first_line, shown, table
 from .pages import ROOT, pages
@@ -209,6 +210,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "exit-codes": _exit_codes,
     "gates": _gates,
     "limits": _limits,
+    "measured": measured.table,
     "metrics": _metrics,
     "owners": _owners,
     "routes": _routes,

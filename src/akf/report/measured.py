@@ -157,21 +157,10 @@ def _pairs(measured: list[_Measured]) -> Table:
 def _values(planned: Mapping[str, Any], data: bytes) -> Iterator[Block]:
     """How often each raw value was measured, by row and side; times of batches are shown per launch."""
     unit, factor = _FACTORS.get(planned["unit"], ("count", 1))
-    samples = [orjson.loads(line) for line in data.splitlines()]
-    rows, table = [], []
+    table = []
     for row in planned["rows"]:
-        sides = [
-            sorted(
-                value
-                for each in samples
-                if (each["row"], each["side"]) == (row["id"], side)
-                for value in each["values"]
-            )
-            for side in "AB"
-        ]
         scaled = factor / row["launches"]
-        rows.append(_spread(row["id"], sides, unit, scaled, row["launches"]))
-        for side, values in zip(("baseline", "candidate"), sides, strict=True):
+        for side, values in zip(("baseline", "candidate"), _sides(row, data), strict=True):
             shown = [values[0], *(stats.quantile(values, q) for q in _QUANTILES[:2]), stats.median(values)]
             shown += [*(stats.quantile(values, q) for q in _QUANTILES[2:]), values[-1]]
             cells = tuple(Quantity(value=value * scaled, unit=unit) for value in shown)
@@ -182,7 +171,7 @@ def _values(planned: Mapping[str, Any], data: bytes) -> Iterator[Block]:
         caption=f"Every raw value of `{planned['metric']}` as it was measured{per}: how often it came, by side. None "
         "is left out; those beyond the scale stand at its ends.",
         sides=("baseline", "candidate"),
-        rows=tuple(rows),
+        rows=tuple(spread_of(row, planned, data) for row in planned["rows"]),
     )
     yield Table(
         caption="The same as numbers.",
@@ -191,8 +180,17 @@ def _values(planned: Mapping[str, Any], data: bytes) -> Iterator[Block]:
     )
 
 
-def _spread(name: str, sides: list[list[int]], unit: Unit, scaled: float, launches: int) -> Spread:
-    """Both sides over one scale, which leaves out at most a hundredth at each end of either."""
+def _sides(row: Mapping[str, Any], data: bytes) -> list[list[int]]:
+    """The raw values of a row, in rising order: the baseline's, the candidate's."""
+    samples = [each for each in map(orjson.loads, data.splitlines()) if each["row"] == row["id"]]
+    return [sorted(value for each in samples if each["side"] == side for value in each["values"]) for side in "AB"]
+
+
+def spread_of(row: Mapping[str, Any], planned: Mapping[str, Any], data: bytes) -> Spread:
+    """Both sides of a planned row over one scale, which leaves out at most a hundredth at each end of either."""
+    unit, factor = _FACTORS.get(planned["unit"], ("count", 1))
+    sides, launches = _sides(row, data), row["launches"]
+    scaled = factor / launches
     enough = [values for values in sides if len(values) >= _FEWEST]
     least = min((stats.quantile(values, _TAIL) for values in enough), default=min(map(min, sides)))
     most = max((stats.quantile(values, 1 - _TAIL) for values in enough), default=max(map(max, sides)))
@@ -207,7 +205,7 @@ def _spread(name: str, sides: list[list[int]], unit: Unit, scaled: float, launch
     if beyond:
         note += f"{'; ' if note else ''}{beyond:,} of {sum(map(len, sides)):,} values beyond the scale"
     return Spread(
-        name=name,
+        name=row["id"],
         least=Quantity(value=least * scaled, unit=unit),
         most=Quantity(value=most * scaled, unit=unit),
         first_counts=tuple(counts[0]),
