@@ -20,6 +20,7 @@ from akf.contracts.measured import Measured, swallows
 from akf.contracts.measured import measure as reduce_samples
 from akf.contracts.problems import BlockedError, IntegrityError
 from akf.evaluate import planning
+from akf.evaluate.hit_figures import figures
 from akf.evaluate.planning import operator_gain
 from akf.evaluate.program import Answer, Program
 from akf.evaluate.program import run as run_harness
@@ -194,6 +195,8 @@ def _evidence(name: str, check: dict[str, Any]) -> dict[str, Any]:
     """A check of the harness as the gate records it."""
     codes = list(dict.fromkeys(reason["code"] for reason in check["reasons"]))
     value: dict[str, Any] = {"name": name, "category": "evidence", "outcome": check["outcome"], "profiler": "off"}
+    if name == "hit_proof" and (shown := figures(check["facts"])):
+        value["figures"] = shown
     if codes:
         value["reasons"] = codes
         first = check["reasons"][0]

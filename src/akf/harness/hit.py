@@ -3,6 +3,8 @@
 Invariants:
 - Of a shared object, identity is the device and inode of a sealed memory file whose bytes have the Build's digest: no
   path is trusted.
+- What such a process can execute is its object, its launcher, the compiler's runtime and what the baseline's process
+  has as well. Another library, or code that it made itself, may do the object's work.
 - Of a module, it is the digest of the files in the process's own root, read through the kernel; they are read-only.
 - The evidence comes from the process that computes, read by the parent from the kernel.
 """
@@ -18,6 +20,10 @@ from .outcome import Check
 from .process import Child, Loadable
 from .tree import Bundle
 
+RUNTIME = ("libstdc++.so", "libm.so", "libmvec.so", "libgcc_s.so", "libc.so")
+"""Libraries that the compiler links to any object."""
+_MEMORY = "/memfd:"
+
 
 @dataclass(frozen=True)
 class Observation:
@@ -27,6 +33,8 @@ class Observation:
     executable: tuple[tuple[str, int, int, int], ...]
     files: tuple[str, ...]
     function: int
+    memory: tuple[tuple[str, int], ...] = ()
+    made: int = 0
     tree: str = ""
 
     def maps(self, sealed: SealedFile) -> bool:
@@ -44,11 +52,14 @@ class Observation:
 def observe(child: Child) -> Observation:
     """Read the child's maps."""
     mappings = child.maps()
+    code = [item for item in mappings if item.executable and item.path.startswith("/")]
     return Observation(
         objects=tuple(sorted({(item.device, item.inode) for item in mappings if item.inode})),
         executable=tuple((item.device, item.inode, item.start, item.end) for item in mappings if item.executable),
-        files=tuple(sorted({item.path for item in mappings if item.executable and item.path.startswith("/")})),
+        files=tuple(sorted({item.path for item in code if not item.path.startswith(_MEMORY)})),
+        memory=tuple(sorted({(item.device, item.inode) for item in code if item.path.startswith(_MEMORY)})),
         function=child.function,
+        made=sum(item.executable and not item.inode and not item.path.startswith("[") for item in mappings),
         tree=child.tree(),
     )
 
@@ -65,7 +76,7 @@ def prove(
     if isinstance(loadable, Bundle):
         missing = _files(check, candidate, baseline, digest)
     else:
-        missing = _objects(check, candidate, baseline, loadable.kernel, digest)
+        missing = _objects(check, candidate, baseline, loadable, digest)
     if not perturbed.get("rejected"):
         missing.append("perturbation control: the wrong kernel's output passes the oracle")
     if not perturbed.get("differs"):
@@ -86,16 +97,26 @@ def _files(check: Check, candidate: Optional[Observation], baseline: Optional[Ob
 
 
 def _objects(
-    check: Check, candidate: Optional[Observation], baseline: Optional[Observation], kernel: SealedFile, digest: str
+    check: Check, candidate: Optional[Observation], baseline: Optional[Observation], loadable: Loadable, digest: str
 ) -> list[str]:
-    """The candidate's object, and only in its own process."""
+    """The candidate's object, nothing else that could do its work, and only in its own process."""
     missing: list[str] = []
+    kernel = loadable.kernel
     if candidate is None or not candidate.maps(kernel):
         missing.append("the candidate's object is not mapped in its process")
     elif not candidate.calls_into(kernel):
         missing.append("the launched function does not lie in the candidate's object")
     if kernel.reread() != digest:
         missing.append("the mapped bytes do not have the Build's digest")
+    extra = sorted(set(candidate.files) - set(baseline.files)) if candidate and baseline else []
+    other = [path for path in extra if not path.rpartition("/")[2].startswith(RUNTIME)]
+    if candidate is not None and set(candidate.memory) - {
+        (file.device, file.inode) for file in (loadable.kernel, loadable.launcher)
+    }:
+        other.append("a memory file")
+    missing += [f"positive control: its process can execute {what}, which is not its Build's" for what in other]
+    if candidate and baseline and candidate.made > baseline.made:
+        missing.append("positive control: its process can execute memory that holds no file")
     if baseline is None or baseline.maps(kernel):
         missing.append("negative control: the baseline's process maps the candidate's object")
     check.facts.update(
@@ -104,7 +125,7 @@ def _objects(
             "mapped": candidate is not None and candidate.maps(kernel),
             "function_inside": candidate is not None and candidate.calls_into(kernel),
             "mapped_in_baseline": baseline is not None and baseline.maps(kernel),
-            "extra_objects": sorted(set(candidate.files) - set(baseline.files)) if candidate and baseline else [],
+            "extra_objects": extra,
         }
     )
     return missing
