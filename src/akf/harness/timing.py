@@ -3,6 +3,8 @@
 Invariants:
 - A pair is two fresh processes, both alive; one runs at a time, the other is stopped.
 - A sample is one segment: an odd number of batches of K launches; K and every id are in the plan beforehand.
+- A segment that follows one of the other side starts with a batch that is no sample: all samples are taken warm, and
+  neither side meets the other's caches more often.
 - Every batch has inputs that no batch had before; what came out is verified before its time counts.
 - The child's own spans are untrusted: they are compared with the parent's clock and never become a sample.
 """
@@ -201,6 +203,7 @@ class _Run:
         self._name = name
         self._pools = pools
         self._roles = {"A": "baseline", "B": "candidate" if name == "ab" else "baseline"}
+        self._ran = ""  # the side of the segment before
         self.check = Check()
         self.samples: list[dict[str, Any]] = []
         self.tallies = {"A": Tally(), "B": Tally()}
@@ -217,6 +220,7 @@ class _Run:
         size = max(pool.layout.size for pool in self._pools.values())
         arenas = {side: Arena(size) for side in ("A", "B")}
         children: dict[str, Child] = {}
+        self._ran = ""
         side = "A"
         where = samples[0]["id"]
         try:
@@ -245,8 +249,9 @@ class _Run:
             _bind(self._bench, child, pool, role)
             bound[side] = sample["row"]
             warm = WARM_PYTHON if self._bench.is_python(role) else WARM_AT_FIRST
-        elif self._bench.is_python(role):
-            warm = WARM_AT_FIRST  # an interpreter's own data lie in the caches beside the kernel's
+        elif side != self._ran or self._bench.is_python(role):
+            warm = WARM_AT_FIRST  # the other side's data lie in the caches, or an interpreter's own
+        self._ran = side
         for _ in range(warm):
             batch(child, arena, pool)  # first touches: verified, never a sample
         spans = [batch(child, arena, pool) for _ in range(self._plan.batches)]
