@@ -577,3 +577,12 @@ def test_a_failed_build_is_named_where_no_gate_could_be_made() -> None:
     decision = evidence(gates=(), edit={"build": lambda build: build.update(outcome="failed")}).decide()
     assert deciding(decision)[:2] == ("incomplete", 5)
     assert (5, "BUILD_FAILED") in {(reason["row"], reason["code"]) for reason in decision["reasons"]}
+
+
+def test_the_largest_part_that_passes_has_the_gain_of_its_rows_alone() -> None:
+    made = evidence(rows={"decode-1": (0.30, 0.34), "decode-8": (-0.31, -0.29)})
+    envelope = made.decide()["envelope"]
+    assert [row["id"] for row in envelope["rows"]] == ["decode-1"]
+    assert (envelope["gain"]["low"], envelope["gain"]["high"]) == pytest.approx((1.30, 1.34), abs=1e-6)
+    assert "gain" not in evidence().decide()["envelope"]  # all rows: the gain is that of the check
+    assert "gain" not in evidence(gates=("environment",)).decide()["envelope"]

@@ -81,3 +81,15 @@ def test_a_threshold_of_the_noise_limit_keeps_the_rate_of_claims_under_the_error
         assert interval is not None
         claims += aa_valid(same, noise_limit) and gain_outcome(interval, noise_limit) == "pass"
     assert claims / runs <= 0.025
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.6])
+def test_a_slice_of_the_same_runs(rho: float) -> None:
+    rng, claims, runs = random.Random(29), 0, 500
+    for _ in range(runs):
+        same = signed_rank_interval(_dependent(rng, 12, rho), 0.95)
+        interval = signed_rank_interval(_dependent(rng, 12, rho), 0.95)
+        assert same is not None
+        assert interval is not None
+        claims += aa_valid(same, 0.015) and gain_outcome(interval, 0.015) == "pass"
+    assert claims / runs <= _most(0.025, runs)

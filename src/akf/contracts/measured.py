@@ -72,6 +72,15 @@ def measure(measurement: dict[str, Any], data: bytes, confidence: float) -> Meas
     return Measured(reduced)
 
 
+def part(measurement: dict[str, Any], data: bytes, rows: set[str]) -> tuple[dict[str, Any], bytes]:
+    """A measurement and its samples, cut down to some rows; what it is of must have been reduced before."""
+    lines = [(orjson.loads(line), line) for line in data.splitlines()]
+    kept = {record["id"]: line for record, line in lines if record["row"] in rows}
+    planned = [each for each in measurement["rows"] if each["id"] in rows]
+    samples = [each for each in measurement["samples"] if each in kept]
+    return {**measurement, "rows": planned, "samples": samples}, b"".join(line + b"\n" for line in kept.values())
+
+
 def swallows(noise: stats.Interval, limit: float, noise_limit: float) -> bool:
     """Whether A/A is outside its limit and wide enough to pass for an effect of size `limit`."""
     valid = noise_limit <= limit and stats.aa_valid(noise, noise_limit)

@@ -12,9 +12,11 @@ from typing import Any
 
 from akf import stats
 from akf.contracts.gates import GATES
+from akf.contracts.measured import measure, part
 from akf.contracts.rules.task import require_kernel
 from akf.judge.checks import Judged, JudgedGate, judge_gates
 from akf.judge.evidence import Evidence, read
+from akf.judge.planned import Planned
 from akf.judge.table import VERDICTS, Reason, fired, pairs_to_decide, weakest_isolation
 
 RULES_VERSION = 1
@@ -107,17 +109,18 @@ def _judged(check: Judged) -> dict[str, Any]:
         "gate": check.gate, "check": check.check, "outcome": check.outcome, "recomputed": check.recomputed,
     }  # fmt: skip
     if check.interval is not None:
-        value["interval"] = {
-            "estimate": check.interval.estimate,
-            "low": check.interval.low,
-            "high": check.interval.high,
-            "pairs": check.interval.n,
-            "confidence": check.interval.confidence,
-        }
+        value["interval"] = _interval(check.interval)
         correlation = stats.lag1_correlation(check.ratios)
         if correlation is not None:
             value["lag1_correlation"] = correlation
     return value
+
+
+def _interval(interval: stats.Interval) -> dict[str, Any]:
+    return {
+        "estimate": interval.estimate, "low": interval.low, "high": interval.high, "pairs": interval.n,
+        "confidence": interval.confidence,
+    }  # fmt: skip
 
 
 def _missing(evidence: Evidence, gates: tuple[JudgedGate, ...], reasons: list[Reason]) -> list[dict[str, Any]]:
@@ -137,7 +140,7 @@ def _missing(evidence: Evidence, gates: tuple[JudgedGate, ...], reasons: list[Re
 
 
 def _envelope(evidence: Evidence, gates: tuple[JudgedGate, ...]) -> dict[str, Any]:
-    """The largest sub-domain that passes: the rows inside the Candidate's own domain whose check holds."""
+    """The largest sub-domain that passes: rows inside the Candidate's own domain whose check holds, with their gain."""
     campaign, task = evidence.campaign, evidence.task
     passed = {
         check.check for gate in gates for check in gate.checks if gate.gate == "operator" and check.outcome == "pass"
@@ -151,7 +154,9 @@ def _envelope(evidence: Evidence, gates: tuple[JudgedGate, ...]) -> dict[str, An
         and f"row:{row['id']}" in passed
         and all(low <= row["symbols"].get(symbol, 0) <= high for symbol, (low, high) in claimed.items())
     ]
+    gain = _gain_of(evidence, {row["id"] for row in rows}) if 0 < len(rows) < len(task["rows"]) else None
     return {
+        **({} if gain is None else {"gain": gain}),
         "op": task["op"],
         "rows": [{"id": row["id"], "symbols": row["symbols"], "attributes": row["attributes"]} for row in rows],
         "dtypes": [operand["dtype"] for operand in task["abi"]["operands"]],
@@ -164,3 +169,15 @@ def _envelope(evidence: Evidence, gates: tuple[JudgedGate, ...]) -> dict[str, An
         "arm": campaign["arm"],
         "model": campaign["model"]["name"],
     }
+
+
+def _gain_of(evidence: Evidence, rows: set[str]) -> dict[str, Any] | None:
+    """Interval of the operator's gain over some of its rows, or None where nothing was measured."""
+    rule = next((each for each in evidence.campaign["acceptance"]["gains"] if each["gate"] == "operator"), None)
+    found = None if rule is None else Planned(evidence).behind("operator", "gain", rule["id"])
+    if found is None or found.planned is None or found.measured.reduced is None:
+        return None
+    planned, data = part(found.planned, evidence.files[found.planned["path"]], rows)
+    reduced = measure(planned, data, evidence.campaign["acceptance"]["confidence"]).reduced
+    interval = None if reduced is None else reduced.total.interval
+    return None if interval is None else _interval(interval)

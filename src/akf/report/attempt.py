@@ -132,9 +132,8 @@ def _gates(evidence: Evidence, judged: tuple[JudgedGate, ...], decision: Mapping
             yield from _figures(evidence.gates[gate.gate])
         elif plan is not None:
             yield _planned(gate.gate, plan)
-    rows = decision["envelope"]["rows"]
-    if rows:
-        yield _envelope(evidence, rows)
+    if decision["envelope"]["rows"]:
+        yield _envelope(evidence, decision["envelope"])
 
 
 def _checks(evidence: Evidence, gate: JudgedGate) -> Table:
@@ -191,8 +190,11 @@ def _figures(gate: Mapping[str, Any]) -> Iterator[Block]:
         )  # fmt: skip
 
 
-def _envelope(evidence: Evidence, rows: list[Mapping[str, Any]]) -> Prose:
-    names = ", ".join(row["id"] for row in rows)
-    whole = len(evidence.task["rows"])
-    text = f"The largest part of the Task's domain that passes: {len(rows)} of {whole} rows ({names})."
+def _envelope(evidence: Evidence, envelope: Mapping[str, Any]) -> Prose:
+    names = ", ".join(row["id"] for row in envelope["rows"])
+    whole, gain = len(evidence.task["rows"]), envelope.get("gain")
+    text = f"The largest part of the Task's domain that passes: {len(envelope['rows'])} of {whole} rows ({names})."
+    if gain is not None:
+        ends = numbers.interval(gain["low"] - 1, gain["high"] - 1, "gain")
+        text += f" Over these rows alone the gain is {numbers.gain(gain['estimate'] - 1)} {ends}."
     return Prose(text=text)

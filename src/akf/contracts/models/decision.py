@@ -76,6 +76,10 @@ class Envelope(Value):
         "Shapes and attributes that passed; the largest sub-domain that would.",
         [sample(DomainRow)],
     )
+    gain: Interval | None = maybe(
+        "Interval of the operator's gain over these rows alone; absent where they are all of the Task's, or unmeasured.",
+        sample(Interval),
+    )
     dtypes: tuple[DType, ...] = about("Element types of the operands in order.", ["float32"])
     layouts: tuple[Name, ...] = about("Memory formats of the operands in order.", ["ND"])
     platform: Platform = about("Platform that was measured.", "host")
