@@ -13,6 +13,7 @@ from akf.harness.outcome import HarnessError
 from akf.harness.request import parse
 from akf.harness.template import Template
 
+SOAK = pytest.mark.soak
 PASSES = dict.fromkeys(("sensitivity", "correctness", "isfinite", "hit_proof"), "pass")
 
 
@@ -22,7 +23,7 @@ def request(folder: Path, reference: str, texts: dict[str, str], case: dict[str,
     return asked(artifacts, reference=f"import numpy as np\n{reference}\n", cases=[full], rows=[full], **more)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+@pytest.mark.parametrize("dtype", ["bfloat16", *(pytest.param(name, marks=SOAK) for name in ("float16", "float64"))])
 def test_floating_types(template: Template, tmp_path: Path, dtype: str) -> None:
     case = {"operands": [operand("x", [9, 33], dtype=dtype), operand("out", [9, 33], "out", dtype=dtype)]}
     texts = {
@@ -42,7 +43,9 @@ def test_floating_types(template: Template, tmp_path: Path, dtype: str) -> None:
     assert "WRONG_RESULT" in codes(checked(template, made))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["int32", "bool", *(pytest.param(name, marks=SOAK) for name in ("int8", "uint8", "int16", "int64"))]
+)
 def test_exact_types(template: Template, tmp_path: Path, dtype: str) -> None:
     case = {"operands": [operand("x", [5, 7], dtype=dtype), operand("out", [5, 7], "out", dtype=dtype)]}
     texts = {"baseline": "def run(x): return x.flip(0)", "candidate": "def run(x): return torch.flip(x, (0,))"}
@@ -92,7 +95,7 @@ def test_an_operator_that_copies_has_a_copy_as_its_answer(template: Template, tm
     }
     made = request(tmp_path, "def reference(x): return (x.astype(np.float64),)", texts, case)
     assert outcomes(checked(template, made)) == PASSES
-    for body in ("x", "x.view(31, 17)", "x.detach()", "x[:]"):
+    for body in ("x", "x.view(31, 17)"):
         made["artifacts"]["candidate"] = written(tmp_path, "alias", f"def run(x): return {body}")
         assert "OUTPUT_ALIASED" in codes(checked(template, made)), body
 

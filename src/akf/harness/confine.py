@@ -13,6 +13,7 @@ Self-contained: it is sent to the child as text and imports the standard library
 from __future__ import annotations
 
 import ctypes
+import glob
 import json
 import os
 import platform
@@ -40,6 +41,11 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 _MOUNT_POINTS = ("/mnt", "/media", "/srv", "/opt", "/tmp", "/sys")  # noqa: S108 - a place to mount on
 
 CANDIDATE, SCRATCH = "/candidate", "/scratch"
+_NODES = {
+    "cpu": (),
+    "cuda": ("/dev/nvidia*", "/dev/nvidia-caps/*"),
+    "npu": ("/dev/davinci*", "/dev/devmm_svm", "/dev/hisi_hdc"),
+}
 _PACKAGES = ("site-packages", "dist-packages")
 _SCRATCH_BYTES = 64 * 1024**2
 
@@ -118,6 +124,7 @@ def make_root(setup: dict[str, Any]) -> str:
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     wanted = [path for path in (*_READ_ONLY, *_DEVICES) if os.path.lexists(path)]
     wanted += _prefixes(setup)
+    wanted += [path for pattern in _NODES[setup.get("device", "cpu")] for path in sorted(glob.glob(pattern))]  # noqa: PTH207
     root = next(
         point
         for point in _MOUNT_POINTS
@@ -182,10 +189,13 @@ def drop_capabilities() -> None:
     _check(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
-def limit(limits: dict[str, Any]) -> None:
-    """Bound memory, CPU seconds, file size (the log), open files; no core dumps."""
+def limit(limits: dict[str, Any], device: str) -> None:
+    """Bound memory, CPU seconds, file size (the log), open files; no core dumps.
+
+    A device's runtime reserves more addresses than any memory has, so beside one what is written to is bounded.
+    """
     for kind, value in (
-        (resource.RLIMIT_AS, limits["memory_bytes"]),
+        (resource.RLIMIT_AS if device == "cpu" else resource.RLIMIT_DATA, limits["memory_bytes"]),
         (resource.RLIMIT_CPU, limits["cpu_s"]),
         (resource.RLIMIT_FSIZE, limits["log_bytes"]),
         (resource.RLIMIT_NOFILE, 64),
@@ -218,7 +228,7 @@ def shut_in(setup: dict[str, Any]) -> dict[str, Any]:
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if "files_fd" in setup:
         os.close(setup["files_fd"])
-    limit(setup["limits"])
+    limit(setup["limits"], setup.get("device", "cpu"))
     return facts
 
 

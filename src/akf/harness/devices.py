@@ -4,7 +4,8 @@ Invariants:
 - torch is imported here and in nothing of the parent; a device is a row of a table and the same calls for all.
 - What is missing is said in words, beforehand: no torch, no plug-in, no device.
 - On the processor the arena itself holds the inputs, and a result's bytes are copied out inside the timed region.
-  A device has buffers of its own: inputs are staged before the clock starts, results are fetched after it stopped.
+  A device has buffers of its own: inputs are staged before the clock starts, results are fetched after it stopped, and
+  before it stops the device has ended all that was launched.
 
 Self-contained: it is sent to the child as text.
 """
@@ -16,18 +17,13 @@ from typing import Any, NamedTuple, Optional
 
 
 class Kind(NamedTuple):
-    """What differs between devices."""
+    """What differs between devices: a package beside torch, and whether tensors lie elsewhere than in the arena."""
 
     plugin: Optional[str]
     copies: bool
-    visible: str
 
 
-KINDS = {
-    "cpu": Kind(None, False, ""),
-    "cuda": Kind(None, True, "CUDA_VISIBLE_DEVICES"),
-    "npu": Kind("torch_npu", True, "ASCEND_RT_VISIBLE_DEVICES"),
-}
+KINDS = {"cpu": Kind(None, copies=False), "cuda": Kind(None, copies=True), "npu": Kind("torch_npu", copies=True)}
 
 
 def prepare(name: str, threads: int) -> dict[str, Any]:
@@ -94,9 +90,3 @@ class Device:
         """Wait until all that was launched has ended."""
         if self.copies:
             self._space.synchronize()
-
-    def span(self) -> Any:
-        """A pair of events around launches, on a device that has them; else None."""
-        if not self.copies:
-            return None
-        return self._space.Event(enable_timing=True), self._space.Event(enable_timing=True)

@@ -11,6 +11,7 @@ Self-contained: it is sent to the process as text.
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -66,7 +67,10 @@ def serve(fd: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     server = socket.socket(fileno=fd)
     request = json.loads(server.recv(_PACKET))
-    server.send(json.dumps(devices.prepare(request["device"], request["threads"])).encode())
+    ready = devices.prepare(request["device"], request["threads"])
+    gc.collect()
+    gc.freeze()  # a child's collections leave alone, and so do not copy, what all of them share
+    server.send(json.dumps(ready).encode())
     while True:
         packet, fds, _, _ = socket.recv_fds(server, _PACKET, len(_NAMES))
         if not packet:

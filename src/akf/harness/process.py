@@ -178,6 +178,7 @@ class Child:
         self._python = isinstance(loadable, Bundle)
         self._single = isinstance(loadable, Bundle) and loadable.single
         self._tree: Optional[str] = None
+        self._copies = isinstance(loadable, Bundle) and confinement.device != "cpu"
         self.log = ""
         self.facts: dict[str, Any] = {}
         self.pid = 0
@@ -268,6 +269,8 @@ class Child:
 
         After launches the child is stopping, and it was found alone: nothing else can finish what it answered for.
         """
+        if count and self._copies:
+            self.ask(b"S", {})
         nonce = self._begin()
         packet = nonce + b"R" + struct.pack("<QQ", first, count)
         start = time.perf_counter_ns()
@@ -283,7 +286,14 @@ class Child:
             self._fail(outcome.RESULT_FORGED, "an answer of another size")
         if done != count:
             self._fail(outcome.RESULT_FORGED, f"{done} launches done, {count} asked for")
+        if count and self._copies:
+            self._fetch()
         return elapsed, ended - begun
+
+    def _fetch(self) -> None:
+        """Let the stopped child run on, to copy its results from the device."""
+        _kill(self.pid, signal.SIGCONT)
+        self.ask(b"F", {})
 
     def _expect_alone(self) -> None:
         """Exactly one task may exist. The stop comes first: afterwards only another process could still work."""
@@ -341,8 +351,12 @@ class Child:
 
     def trace(self) -> list[dict[str, Any]]:
         """One untimed call, watched: the exceptions that the candidate swallowed, as far as the child can tell."""
+        if self._copies:
+            self.ask(b"S", {})
         found = self.ask(b"T", {})["swallowed"]
         self._expect_alone()
+        if self._copies:
+            self._fetch()
         return [dict(each) for each in found]
 
     def tree(self) -> str:

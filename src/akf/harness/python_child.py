@@ -142,6 +142,7 @@ class Worker:
         self._function: Any = None
         self._inputs: list[tuple[Any, ...]] = []
         self._staged: list[tuple[Any, ...]] = []
+        self._made: list[tuple[Any, Any]] = []
         self._outputs: list[tuple[Any, ...]] = []
         self._specs: list[tuple[Any, ...]] = []
         self._attributes: dict[str, Any] = {}
@@ -171,7 +172,6 @@ class Worker:
         if not callable(self._function):
             raise Refused("CHILD_LOAD_FAILED", f"{function} is not callable")
         self._expect_names()
-        gc.collect()
         gc.freeze()
         return {"function": 0}
 
@@ -190,9 +190,26 @@ class Worker:
             )
             for item in outputs
         ]  # fmt: skip
+        self._staged, self._made = [], []
         if self._device.copies:
             self._staged = self._inputs
             self._inputs = [tuple(self._device.like(item) for item in each) for each in self._staged]
+        return {}
+
+    def stage(self) -> dict[str, Any]:
+        """Bring the inputs to the device; the clock does not run yet."""
+        for host, there in zip(self._staged, self._inputs):  # noqa: B905 - no strict= in Python 3.9
+            for source, target in zip(host, there):  # noqa: B905 - as above
+                self._copy(target, source)
+        self._device.synchronize()
+        return {}
+
+    def fetch(self) -> dict[str, Any]:
+        """Bring the results of the launches back; the clock has stopped, and the device had nothing left to do."""
+        for target, tensor in self._made:
+            self._copy(target, tensor)
+        self._device.synchronize()
+        self._made = []
         return {}
 
     def _over(self, item: dict[str, Any], slot: int) -> Any:
@@ -247,7 +264,11 @@ class Worker:
             for start, end, _ in (*self._held, *found[:-1]):
                 if found[-1][0] < end and start < found[-1][1]:
                     raise Refused("OUTPUT_ALIASED", f"{spec[0]} lies in the memory of an earlier result")
-            self._copy(target, self._detach(tensor) if self._grad(tensor) else tensor)
+            plain = self._detach(tensor) if self._grad(tensor) else tensor
+            if self._device.copies:
+                self._made.append((target, plain))
+            else:
+                self._copy(target, plain)
         self._held = [*self._held, *found][-self._keep * len(found) :]
 
     def _looked_at(self, tensor: Any, spec: tuple[Any, ...]) -> tuple[int, int, Any]:
@@ -298,7 +319,13 @@ class Worker:
             if operation == b"R":
                 return b"k" + self.run(*struct.unpack("<QQ", body))
             value = json.loads(body)
-            actions: dict[bytes, Any] = {b"L": self.load, b"B": self.bind, b"T": self.traced}
+            actions: dict[bytes, Any] = {
+                b"L": self.load,
+                b"B": self.bind,
+                b"T": self.traced,
+                b"S": self.stage,
+                b"F": self.fetch,
+            }
             return b"k" + json.dumps(actions[operation](**value)).encode()
         except Refused as refusal:
             return b"r" + json.dumps([refusal.code, refusal.detail[:500]]).encode()
