@@ -45,7 +45,9 @@ class TestLeased:
             ("baseline_health", "pass"),
         ]
         notes = [json.loads(line) for line in (measured_run / "journal.jsonl").read_bytes().splitlines()]
-        lease = next(note["lease"] for note in reversed(notes) if note["event"] == "measured")
+        note = next(note for note in reversed(notes) if note["event"] == "measured")
+        lease = note["lease"]
+        assert note["clock"]["answer"] in {"fixed", "varies", "cannot tell"}
         assert lease["devices"] == ["host"]
         with held(FileLeases(Path(os.environ["AKF_LEASES"])), ["host"], "next") as (_, later):
             assert later.token > lease["token"]

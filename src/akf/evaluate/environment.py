@@ -20,7 +20,7 @@ from akf.evaluate.program import Program
 from akf.evaluate.request import Objects
 from akf.evaluate.secrets import state_directory
 from akf.evaluate.subject import Found, Subject
-from akf.frameworks import ascend_machine, host_reference
+from akf.frameworks import ascend_machine, host_clock, host_reference
 from akf.frameworks.machine import Die, Reading
 from akf.frameworks.toolkit_tree import Tree, kept
 from akf.lease import Holding, devices_of
@@ -41,7 +41,8 @@ def measure(subject: Subject, objects: Objects, holding: Holding) -> Found:
     """Compare the machine with the Campaign."""
     campaign = subject.campaign
     machine = ascend(campaign) if campaign["platform"] == "ascend" else _host(objects)
-    return Found(checks(campaign, machine, holding), "none", {}, {})
+    side = {"clock": host_clock.clock()} if campaign["platform"] == "host" else {}
+    return Found(checks(campaign, machine, holding), "none", {}, {}, side)
 
 
 class Machine(NamedTuple):
@@ -57,7 +58,7 @@ def checks(campaign: dict[str, Any], machine: Machine, holding: Holding) -> list
     """The checks of the Campaign's platform, in the gate's order."""
     devices = devices_of(campaign)
     platform = campaign["platform"]
-    tree = campaign["environment"][platform]["toolkit_tree_digest"]
+    tree = (campaign["environment"].get(platform) or {}).get("toolkit_tree_digest", "")
     reading = machine.reading
     made = {
         "identity": lambda: machine_checks.identity({name: campaign[name] for name in reading.facts}, reading),
