@@ -20,7 +20,7 @@ from akf.evaluate.program import Program
 from akf.evaluate.request import Objects
 from akf.evaluate.secrets import state_directory
 from akf.evaluate.subject import Found, Subject
-from akf.frameworks import ascend_machine, host_clock, host_reference
+from akf.frameworks import ascend_machine, host_clock, host_reference, nvidia_smi
 from akf.frameworks.machine import Die, Reading
 from akf.frameworks.toolkit_tree import Tree, kept
 from akf.lease import Holding, devices_of
@@ -40,7 +40,7 @@ def plan(run: Run, subject: Subject, objects: Objects, program: Program, work: P
 def measure(subject: Subject, objects: Objects, holding: Holding) -> Found:
     """Compare the machine with the Campaign."""
     campaign = subject.campaign
-    machine = ascend(campaign) if campaign["platform"] == "ascend" else _host(objects)
+    machine = {"ascend": ascend, "cuda": cuda}.get(campaign["platform"], lambda _: _host(objects))(campaign)
     side = {"clock": host_clock.clock()} if campaign["platform"] == "host" else {}
     return Found(checks(campaign, machine, holding), "none", {}, {}, side)
 
@@ -100,6 +100,14 @@ def _settled(dies: Callable[[], dict[str, Die]]) -> dict[str, Die]:
         time.sleep(_LOOK_S)
         found = dies()
     return found
+
+
+def cuda(campaign: dict[str, Any]) -> Machine:
+    """A machine with NVIDIA GPUs: their processes and clocks; its identity is read by no reader yet."""
+    dies = nvidia_smi.dies(rank["npu"] for rank in campaign["ranks"]["devices"])
+    return Machine(
+        Reading({"environment": {}}, {"/environment": "no reader of this platform yet"}, dies), None, None, {}
+    )
 
 
 def _host(objects: Objects) -> Machine:

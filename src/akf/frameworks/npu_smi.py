@@ -12,19 +12,15 @@ board is part of this project, and none was read here.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from akf.contracts.rules import soc
 from akf.contracts.text import printable
+from akf.frameworks.tool_answer import answer
 
 PROGRAM = "npu-smi"
-MAX_BYTES = 1024 * 1024
-_TIMEOUT_S = 60.0
 _BUS = re.compile(r"[0-9A-Fa-f]{4,}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]")
 _VERSION = re.compile(r"npu-smi\s+(\S+)\s+Version:\s*(\S+)")
 _ID, _CHIP = "NPU ID", "Chip ID"
@@ -52,23 +48,7 @@ class Table(NamedTuple):
 
 def ask(*arguments: str) -> str | None:
     """What `npu-smi` prints; None when there is none or it fails."""
-    path = shutil.which(PROGRAM)
-    if path is None:
-        return None
-    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
-    try:
-        done = subprocess.run(
-            [path, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**kept, "LANG": "C", "LC_ALL": "C"},
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout[:MAX_BYTES].decode("utf-8", "replace") if done.returncode == 0 else None
+    return answer(PROGRAM, *arguments)
 
 
 def table(text: str) -> Table:
