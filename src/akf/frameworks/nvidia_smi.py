@@ -6,8 +6,8 @@ Invariants:
 - A GPU that is divided (MIG) is no whole device and not listed.
 
 Source of the layout: `nvidia-smi --query-gpu=... --format=csv` and `--query-compute-apps=...` of driver 580.159.04 on
-one NVIDIA H200. Under a load that reaches the power limit that GPU ran at 1455 MHz of 1980: such a load shows the limit,
-not the clock.
+one NVIDIA H200. Under a load that reaches the power limit, that GPU ran at 1455 MHz of 1980: such a load shows the
+limit, not the clock.
 """
 
 from __future__ import annotations
