@@ -129,13 +129,8 @@ def _frozen(document: Document, parents: list[dict[str, str]]) -> Value:
     folder = Path(document.file).parent
     if value["reference"] is not None:
         value["reference"] = {**value["reference"], "text": _text(folder, value["reference"]["path"])}
-    perturbed = []
-    for kernel in value["perturbed"]:
-        place = plain_path(folder, kernel["path"])
-        files = read_tree(place, str(place))
-        texts = [{"path": each.path, "text": _decode(each.data, each.path)} for each in files]
-        perturbed.append({**kernel, "files": texts})
-    value["perturbed"] = perturbed
+    for name in [name for name in ("perturbed", "plain") if name in value]:
+        value[name] = [{**kernel, "files": _files(folder, kernel["path"])} for kernel in value[name]]
     checked(value)
     return value
 
@@ -154,6 +149,11 @@ def _covered(document: Document, task: Value, run: Run) -> None:
         problems.append(at(document, "/callsite", "AKF-P104", message, expected=callsites, found=task["callsite"]))
     if problems:
         raise PreconditionError(problems)
+
+
+def _files(folder: Path, path: str) -> list[dict[str, str]]:
+    place = plain_path(folder, path)
+    return [{"path": each.path, "text": _decode(each.data, each.path)} for each in read_tree(place, str(place))]
 
 
 def _text(folder: Path, path: str) -> str:

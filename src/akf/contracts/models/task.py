@@ -5,6 +5,7 @@ Invariants:
   covers all of them; the candidate's process never sees them.
 - `opportunity: null` means that no triage stands behind the Task; it then cannot lead past inventory. Otherwise the
   Triage is a parent of the Task, and every number is the Triage's.
+- A Task whose candidates are Python states a plain module and a deliberately wrong one in the place of routes.
 - A `kernel` Task states ABI, rows, tolerance, reference and perturbed kernels; so does an `integration` Task where a
   binding is replaced. Any other Task asks for no kernel: these are empty, and `problem` says what may be changed.
 """
@@ -75,7 +76,10 @@ class Case(Value):
     id: Id = about("Name of the case.", "tail-3")
     symbols: dict[Symbol, Positive] = about("Sizes of the symbols, in elements.", {"T": 3})
     attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-5})
-    inputs: Literal["normal", "zeros", "tiny", "large", "mixed"] = about("Distribution of the inputs.", "normal")
+    inputs: Literal["normal", "zeros", "tiny", "large", "mixed", "padded"] = about(
+        "Distribution of the inputs; `padded` has zeros behind the first quarter of a matrix's rows and for vectors.",
+        "normal",
+    )
 
 
 class Tolerance(Value):
@@ -90,13 +94,15 @@ class Reference(Value):
 
 
 class SourceText(Value):
-    path: RelPath = about("File, relative to the perturbed kernel's folder.", "kernel.cpp")
+    path: RelPath = about("File, relative to the kernel's folder.", "kernel.cpp")
     text: str = about("Text of the file.", "// deliberately wrong")
 
 
-class Perturbed(Value):
-    route: Route = about("Route that builds the wrong kernel.", "host_cpp")
-    path: RelPath = about("Folder of the wrong kernel in the Task's folder.", "perturbed/host_cpp")
+class TaskKernel(Value):
+    """A kernel that the Task brings along."""
+
+    route: Route | Literal["python"] = about("Route that builds it; `python` for a module `kernel.py`.", "host_cpp")
+    path: RelPath = about("Its folder in the Task's folder.", "perturbed/host_cpp")
     files: tuple[SourceText, ...] | None = fill(OPEN, "Its files, frozen with the Task.", [sample(SourceText)])
 
 
@@ -160,7 +166,7 @@ class Task(Artifact):
         "eager",
     )
     routes: tuple[Route, ...] = about(
-        "Routes that candidates may take; empty where no kernel is asked for.", ["host_cpp"]
+        "Routes that candidates may take; empty where no kernel is asked for, or one in Python.", ["host_cpp"]
     )
     abi: Abi | None = stated(
         "No kernel is asked for.",
@@ -178,9 +184,13 @@ class Task(Artifact):
     )
     tolerance: Tolerance | None = stated("No kernel is asked for.", "Error bounds of the dtype.", sample(Tolerance))
     reference: Reference | None = stated("No kernel is asked for.", "Reference in float64.", sample(Reference))
-    perturbed: tuple[Perturbed, ...] = about(
+    perturbed: tuple[TaskKernel, ...] = about(
         "Deliberately wrong kernels for the perturbation control; empty where no kernel is asked for.",
-        [sample(Perturbed)],
+        [sample(TaskKernel)],
+    )
+    plain: tuple[TaskKernel, ...] = several(
+        "Plain kernels, right and simple, that a trial compares a candidate with; no arm's baseline, and no evidence.",
+        [{"route": "host_cpp", "path": "plain/host_cpp", "files": [{"path": "kernel.cpp", "text": "// plain"}]}],
     )
     problem: TaskProblem | None = maybe("What the Task is about, where it asks for no kernel.", sample(TaskProblem))
     budget: TaskBudget = about("What the Task may spend.", sample(TaskBudget))

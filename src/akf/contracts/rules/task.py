@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 KERNEL = ("op", "callsite", "graph", "routes", "abi", "rows", "tolerance", "reference", "perturbed")
 """What a kernel is judged by, beside cases and domain, which may be empty."""
+PYTHON = "python"
+"""Where a kernel's route would stand: a module that is called as it is."""
 _JUDGED = ("abi", "rows", "tolerance", "reference", "perturbed", "routes", "cases", "domain")
 
 
@@ -56,7 +58,7 @@ def _form(document: Document) -> list[Problem]:
     found = []
     if kind == "kernel" or (kind == "integration" and any(task.get(name) for name in _JUDGED)):
         for name in KERNEL:
-            if not task[name]:
+            if not task[name] and not (name == "routes" and _is_python(task)):
                 message = f"a Task of type {kind} that asks for a kernel states `{name}`"
                 found.append(at(document, f"/{name}", "AKF-F370", message, hint="see docs/artifacts/task.md"))
         if kind == "kernel" and task.get("problem") is not None:
@@ -71,6 +73,10 @@ def _form(document: Document) -> list[Problem]:
         message = f"a Task of type {kind} without a kernel says in `problem` what may be changed"
         found.append(at(document, "", "AKF-F372", message))
     return found
+
+
+def _is_python(task: dict[str, Any]) -> bool:
+    return task["abi"] is not None and task["abi"]["kind"] == PYTHON
 
 
 def _write_paths(document: Document) -> list[Problem]:
@@ -92,6 +98,7 @@ def _kernel_problems(document: Document) -> list[Problem]:
         *duplicates(document, "/domain", [dimension["sym"] for dimension in task["domain"]], "symbol"),
         *duplicates(document, "/abi/operands", [operand["name"] for operand in task["abi"]["operands"]], "operand"),
     ]
+    found += _brought(document)
     for index, operand in enumerate(task["abi"]["operands"]):
         for place, size in enumerate(operand["shape"]):
             if isinstance(size, dict) and size != domain.get(size["sym"]):
@@ -114,6 +121,20 @@ def _kernel_problems(document: Document) -> list[Problem]:
                 found.append(
                     at(document, f"{pointer}/weight", "AKF-M031", "a row without weight would count for nothing")
                 )
+    return found
+
+
+def _brought(document: Document) -> list[Problem]:
+    """The kernels that the Task brings along: one of a route, and modules where candidates are modules."""
+    task = document.value
+    found = []
+    for name in ("perturbed", "plain"):
+        routes = [kernel["route"] for kernel in task.get(name, ())]
+        found += duplicates(document, f"/{name}", routes, "route")
+        if _is_python(task) and PYTHON not in routes:
+            message = f"candidates of the python ABI need a {name} kernel of the route `python`"
+            hint = f"write {name}/python/kernel.py with run(...), and name its folder here"
+            found.append(at(document, f"/{name}", "AKF-M046", message, hint=hint))
     return found
 
 
