@@ -55,6 +55,7 @@ COMMANDS: dict[str, dict[str, Callable[..., Result]]] = {
         "triage": traffic.triage,
         "submit": runs.submit,
         "intake": runs.intake,
+        "try": runs.try_candidate,
         "build": routes.build,
         "inspect": routes.inspect,
         "evaluate": runs.evaluate,

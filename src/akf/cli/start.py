@@ -34,7 +34,7 @@ USAGE = 2
 LATER = frozenset({
     "arm", "bundle", "calibrate", "capture", "deploy", "diff", "doctor", "init",
     "job", "judge-suite", "knowledge", "release", "rollback", "runtime", "server",
-    "try", "verify", "worker",
+    "verify", "worker",
 })  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from akf.contracts.measured import Measured, swallows
 from akf.contracts.measured import measure as reduce_samples
 from akf.contracts.problems import BlockedError, IntegrityError
 from akf.evaluate import planning
-from akf.evaluate.hit_figures import figures
+from akf.evaluate.checks import evidence, timing
 from akf.evaluate.planning import operator_gain
 from akf.evaluate.program import Answer, Program
 from akf.evaluate.program import run as run_harness
@@ -83,7 +83,7 @@ def measure(
     limit = float(subject.task["budget"]["evaluation_s"])
     answer = run_harness(program, "check", request, work, limit)
     isolation = answer.report["facts"]["isolation"]
-    checks = [_evidence(name, answer.report["checks"][name]) for name in EVIDENCE]
+    checks = [evidence(name, answer.report["checks"][name]) for name in EVIDENCE]
     files = {"correctness.jsonl": answer.files["correctness.jsonl"]}
     side = {"check": _side(answer)}
     stop = next((check["name"] for check in checks if check["outcome"] != "pass"), None)
@@ -100,7 +100,7 @@ def measure(
     files |= {f"{name}.jsonl": _canonical(answer.files[f"{name}.jsonl"]) for name in runs}
     side["measure"] = _side(answer)
     shared = {} if own else {noise["path"]: read_plain(run.path, noise["path"])}
-    checks.append(_timing(answer.report["checks"], runs))
+    checks.append(timing(answer.report["checks"], runs))
     if checks[-1]["outcome"] != "pass":
         return Found([*checks, *_not_run(subject, "timing")], isolation, files, shared, side)
     confidence = subject.campaign["acceptance"]["confidence"]
@@ -189,26 +189,6 @@ def _estimate(run: Run, subject: Subject, shared: dict[str, Any] | None) -> dict
     noise = planning.noise_of(subject.campaign, run.load("capture.json").value, rows, aa)
     segments = len(planned_ids(rows, acceptance["pairs"][GATE], acceptance["pairs"]["blocks"]))
     return planning.estimate(subject.campaign, noise, segments, shared=shared is not None)
-
-
-def _evidence(name: str, check: dict[str, Any]) -> dict[str, Any]:
-    """A check of the harness as the gate records it."""
-    codes = list(dict.fromkeys(reason["code"] for reason in check["reasons"]))
-    value: dict[str, Any] = {"name": name, "category": "evidence", "outcome": check["outcome"], "profiler": "off"}
-    if name == "hit_proof" and (shown := figures(check["facts"])):
-        value["figures"] = shown
-    if codes:
-        value["reasons"] = codes
-        first = check["reasons"][0]
-        value["note"] = ", ".join(f"{key} {item}" for key, item in first.items() if key != "code")[:1000] or codes[0]
-    return value
-
-
-def _timing(checks: dict[str, Any], runs: list[str]) -> dict[str, Any]:
-    """One check over all runs: both clocks agree and every timed output is right; the worst counts."""
-    order = ("fail", "incomparable", "blocked", "not_run", "pass")
-    worst = min((checks[name] for name in runs), key=lambda check: order.index(check["outcome"]))
-    return _evidence("timing", worst)
 
 
 def _not_run(subject: Subject, stop: str) -> list[dict[str, Any]]:

@@ -125,13 +125,23 @@ def _answer(run: Run, answered: Answered, template: Path | None) -> Value:
 
 
 def _frozen(document: Document, parents: list[dict[str, str]]) -> Value:
-    value = {name: item for name, item in document.value.items() if name != "$schema"} | {"parents": parents}
+    value = with_texts(document) | {"parents": parents}
+    checked(value)
+    return value
+
+
+def with_texts(document: Document) -> Value:
+    """A Task file's value with the texts of its reference and its kernels.
+
+    Raises:
+        InvalidError: a file is missing, is a link, leaves the folder or is no text.
+    """
+    value = {name: item for name, item in document.value.items() if name != "$schema"}
     folder = Path(document.file).parent
     if value["reference"] is not None:
         value["reference"] = {**value["reference"], "text": _text(folder, value["reference"]["path"])}
     for name in [name for name in ("perturbed", "plain") if name in value]:
         value[name] = [{**kernel, "files": _files(folder, kernel["path"])} for kernel in value[name]]
-    checked(value)
     return value
 
 

@@ -73,6 +73,25 @@ def open_task(
     return answer(run, file, keys, callsite, template, captures or [])
 
 
+def try_candidate(
+    task: Annotated[Path, typer.Argument(metavar="TASK", help="A Task's folder, or its task.json.", readable=False)],
+    candidate: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CANDIDATE", help="Folder of candidate.json and src/, or a Python file.", readable=False
+        ),
+    ],
+    device: Annotated[
+        str, typer.Option("--device", metavar="cpu|cuda|npu", help="Where a Python candidate's tensors live.")
+    ] = "cpu",
+    quick: Annotated[bool, typer.Option("--quick", help="Time nothing.")] = False,
+) -> Result:
+    """Run the operator gate's checks on a candidate, without a campaign; no evidence."""
+    from akf.cli.commands.try_candidate import try_candidate as answer
+
+    return answer(task, candidate, device, quick=quick)
+
+
 def submit(
     run: RunArgument,
     folder: Annotated[
