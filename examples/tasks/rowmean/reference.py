@@ -1,4 +1,4 @@
-"""The mean of each row, in every column in double precision: the oracle of this Task. It is never shown to a candidate's process."""
+"""Row means in double precision: the oracle of this Task. It is never shown to a candidate's process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A linear layer with ReLU, and singular values in double precision: the oracle of this Task. It is never shown to a candidate's process."""
+"""Both results in double precision: the oracle of this Task. It is never shown to a candidate's process."""
 
 from __future__ import annotations
 

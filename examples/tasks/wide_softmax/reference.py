@@ -1,4 +1,4 @@
-"""Softmax over the last axis in double precision: the oracle of this Task. It is never shown to a candidate's process."""
+"""Softmax in double precision: the oracle of this Task. It is never shown to a candidate's process."""
 
 from __future__ import annotations
 
