@@ -12,6 +12,7 @@ from tests.harness.test_check_outcomes import FAILURES, PLACES
 
 from akf.harness import outcome
 
+ROOT = Path(__file__).parents[2]
 REGISTRY = tomllib.loads((Path(__file__).parent / "registry.toml").read_text(encoding="utf-8"))
 OTHERS_FAULT = {
     "INSENSITIVE_ORACLE", "BASELINE_FAILED", "ISOLATION_UNAVAILABLE", "FRAMEWORK_MISSING", "HIT_NOT_PROVED",
@@ -33,7 +34,10 @@ def test_it_holds_every_code_that_rejects() -> None:
 @pytest.mark.parametrize("code", REGISTRY)
 def test_the_exploit_is_one_of_those_that_are_tried(code: str) -> None:
     kind, _, name = REGISTRY[code]["exploit"].partition(":")
-    if kind == "module":
+    if kind == "test":
+        file, _, function = name.partition("::")
+        assert f"def {function}(" in (ROOT / file).read_text(encoding="utf-8")
+    elif kind == "module":
         assert code in CHEATS[name].reasons
     elif name in MEASURED:
         assert name in BODIES

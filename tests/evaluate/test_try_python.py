@@ -57,11 +57,10 @@ def test_an_honest_candidate_passes(name: str, tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", ["plain", "joins_its_threads", "answers_by_version", "counts_its_calls"])
 def test_with_the_clock(name: str, tmp_path: Path) -> None:
-    """What is timed is right too; a machine that is too noisy to tell says so of honest ones."""
+    """What is timed is right too; a machine that is too busy for its clocks gives no figures."""
     answer = tried(name, tmp_path, quick=False)
-    wanted = {"fail"} if name in CHEATS else {"pass", "cannot_tell"}
-    assert answer["outcome"] in wanted, answer
-    if answer["outcome"] == "pass":
+    assert answer["outcome"] == ("fail" if name in CHEATS else "pass"), answer
+    if answer["checks"][-1] == {"name": "timing", "category": "evidence", "outcome": "pass", "profiler": "off"}:
         assert {"noise", "gain", "row:published"} <= {figure["name"] for figure in answer["figures"]}
 
 

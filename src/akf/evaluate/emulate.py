@@ -24,7 +24,7 @@ from akf.contracts.text import printable
 from akf.evaluate.emulate_launch import GUARD, Kernel, launch
 from akf.evaluate.emulate_object import executable
 from akf.evaluate.program import require_numpy
-from akf.evaluate.request import DISTRIBUTIONS
+from akf.evaluate.request import distribution
 from akf.routes.declaration import Emulation
 from akf.routes.launch_check import abi_of
 from akf.routes.launch_spec import LaunchSpecError, check_against, parse_spec
@@ -147,15 +147,10 @@ def _answer(kernel: Kernel, task: dict[str, Any], case: dict[str, Any], referenc
 def _case(task: dict[str, Any], case: dict[str, Any]) -> Case:
     from akf.harness.request import Case, Operand  # noqa: PLC0415
 
-    operands = tuple(
-        Operand(
-            each["name"],
-            each["dtype"],
-            tuple(case["symbols"][size["sym"]] if isinstance(size, dict) else size for size in each["shape"]),
-            each["access"],
-            DISTRIBUTIONS[case["inputs"]] if each["access"] != "out" else {},
-            strides=tuple(each.get("strides") or ()),
-        )
-        for each in task["abi"]["operands"]
-    )
-    return Case(case["id"], SEED, case["attributes"], operands, {})
+    operands = []
+    for place, each in enumerate(task["abi"]["operands"]):
+        shape = tuple(case["symbols"][size["sym"]] if isinstance(size, dict) else size for size in each["shape"])
+        form = distribution(shape, case["inputs"], first=place == 0) if each["access"] != "out" else {}
+        strides = tuple(each.get("strides") or ())
+        operands.append(Operand(each["name"], each["dtype"], shape, each["access"], form, strides=strides))
+    return Case(case["id"], SEED, case["attributes"], tuple(operands), {})

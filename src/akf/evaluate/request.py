@@ -48,7 +48,7 @@ REPEATS = 3
 BATCHES = 3
 HELD_BACK = 3
 HELD_BACK_ELEMENTS = 1 << 20
-DISTRIBUTIONS: dict[str, dict[str, Any]] = {
+_DISTRIBUTIONS: dict[str, dict[str, Any]] = {
     "normal": {"kind": "normal"},
     "zeros": {"kind": "zeros"},
     "tiny": {"kind": "normal", "scale": 1e-4},
@@ -280,9 +280,12 @@ def _case(task: dict[str, Any], specs: dict[str, LaunchSpec], case: dict[str, An
         "id": case["id"],
         "seed": seed,
         "attributes": attributes,
-        "operands": [_operand(operand, symbols, case["inputs"]) for operand in task["abi"]["operands"]],
+        "operands": [
+            _operand(operand, symbols, case["inputs"], first=place == 0)
+            for place, operand in enumerate(task["abi"]["operands"])
+        ],
         "calls": {role: resolve_call(spec, symbols, attributes) for role, spec in specs.items()},
-        "control": case["inputs"] not in {"zeros", "mixed"} and not case.get("held_back", False),
+        "control": case["inputs"] not in {"zeros", "mixed", "padded"} and not case.get("held_back", False),
         "held_back": case.get("held_back", False),
     }
 
@@ -291,7 +294,22 @@ def _shape(operand: dict[str, Any], symbols: dict[str, int]) -> list[int]:
     return [symbols[size["sym"]] if isinstance(size, dict) else size for size in operand["shape"]]
 
 
-def _operand(operand: dict[str, Any], symbols: dict[str, int], inputs: str) -> dict[str, Any]:
+def distribution(shape: Sequence[int], inputs: str, *, first: bool) -> dict[str, Any]:
+    """How one operand that is read is drawn.
+
+    Args:
+        shape: its sizes.
+        inputs: the case's distribution; `padded` leaves the first quarter of the first operand's rows, and no vector.
+        first: whether it is the Task's first operand.
+    """
+    if inputs != "padded":
+        return _DISTRIBUTIONS[inputs]
+    if len(shape) == 1:
+        return _DISTRIBUTIONS["zeros"]
+    return {"kind": "normal", "live_rows": max(1, shape[0] // 4)} if first else _DISTRIBUTIONS["normal"]
+
+
+def _operand(operand: dict[str, Any], symbols: dict[str, int], inputs: str, *, first: bool) -> dict[str, Any]:
     value: dict[str, Any] = {
         "name": operand["name"],
         "dtype": operand["dtype"],
@@ -301,5 +319,5 @@ def _operand(operand: dict[str, Any], symbols: dict[str, int], inputs: str) -> d
     if operand.get("strides") is not None:
         value["strides"] = list(operand["strides"])
     if operand["access"] != "out":
-        value["distribution"] = DISTRIBUTIONS[inputs]
+        value["distribution"] = distribution(value["shape"], inputs, first=first)
     return value

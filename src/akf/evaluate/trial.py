@@ -4,7 +4,8 @@ Invariants:
 - The checks are the harness's own, under its names and codes and in its order, and end at the first that does not pass.
 - Inputs and held back shapes come from a fresh secret, as in a gate. What is compared with is the Task's plain kernel.
 - Speed is no reason to fail: figures are shown and judged by nobody. Nothing is written outside a temporary folder.
-- A machine, a Task or a plain kernel at fault gives `cannot_tell`, never `fail`.
+- A machine, a Task or a plain kernel at fault gives `cannot_tell`, never `fail`. A busy machine disturbs clocks at
+  random: what only clocks say is a failure when every one of `TRIES` measurements says it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ GATE = "operator"
 CHECKS = ("sensitivity", "correctness", "isfinite", "hit_proof")
 PAIRS, BLOCKS, CONFIDENCE = 6, 1, 0.95
 ERROR_FACTOR = 2.0
-_TRIES = 3
+TRIES = 3
+_CLOCKS = frozenset({"TIMING_MISMATCH", "CORES_EXCEEDED"})
 _POLICY = {"acceptance": {"error_factor": ERROR_FACTOR}}
 _FIGURES = ("max_abs", "max_rel", "bound_share")
 
@@ -119,7 +121,8 @@ def _until_stopped(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _outcome(checks: list[dict[str, Any]]) -> str:
-    outcomes = {check["outcome"] for check in checks}
+    """The fold; a machine that is too busy for its clocks withholds the figures and nothing else."""
+    outcomes = {check["outcome"] for check in checks if (check["name"], check["outcome"]) != ("timing", "incomparable")}
     return "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "cannot_tell"
 
 
@@ -131,10 +134,10 @@ def _timed(trial: _Trial) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         return evidence("timing", calibration), []
     launches, trip = report["facts"]["launches"], report["facts"]["round_trip_ns"]
     trial.request["plan"] = harness_plan(launches, trip, PAIRS, BLOCKS, BATCHES, ["aa", "ab"])
-    for attempt in range(_TRIES):
+    for attempt in range(TRIES):
         report, files = trial.ask("measure", f"measure-{attempt}")
         check = timing(report["checks"], ["aa", "ab"])
-        if check["outcome"] != "incomparable":
+        if not set(check.get("reasons", ())) & _CLOCKS:
             break
     if check["outcome"] != "pass":
         return check, []

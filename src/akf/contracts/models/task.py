@@ -77,7 +77,7 @@ class Case(Value):
     symbols: dict[Symbol, Positive] = about("Sizes of the symbols, in elements.", {"T": 3})
     attributes: dict[Symbol, Scalar] = about("Values of the attributes.", {"eps": 1e-5})
     inputs: Literal["normal", "zeros", "tiny", "large", "mixed", "padded"] = about(
-        "Distribution of the inputs; `padded` has zeros behind the first quarter of a matrix's rows and for vectors.",
+        "Distribution of the inputs; `padded`: zeros after the first quarter of the first operand's rows, and in vectors.",
         "normal",
     )
 
