@@ -57,7 +57,7 @@ class TestNoise:
 class TestEstimate:
     def test_the_figures_are_those_of_the_statistics(self) -> None:
         noise = planning.Noise(0.02, {"decode-1": 0.03, "decode-8": 0.05}, "aa_samples")
-        found = planning.estimate(campaign(), noise, 288, shared=False)
+        found = planning.estimate(campaign(), noise, 8.64, shared=False)
         assert found["detectable_gain_ratio"] == stats.detectable_gain(0.02, 12, 0.95, 0.05)
         both = stats.power(0.05, 0.03, 12, 0.95) * stats.power(0.05, 0.05, 12, 0.95)
         assert found["rows_power_ratio"] == pytest.approx(both)
@@ -65,21 +65,33 @@ class TestEstimate:
         assert found["pairs_for_rows"] == stats.pairs_for_power([(0.05, 0.03), (0.05, 0.05)], 0.95, 500)
         assert found["wall_s"] > found["device_s"] > 0
 
+    def test_launches_that_are_long_take_their_time(self) -> None:
+        task = {"callsite": "norm", "rows": [{"symbols": {"T": 1}}, {"symbols": {"T": 8}}]}
+        seen = [
+            {"callsite": "norm", "symbols": {"T": 1}, "calls": 100, "time_ns": 400_000},  # 4 us a launch
+            {"callsite": "norm", "symbols": {"T": 8}, "calls": 10, "time_ns": 500_000_000},  # 50 ms a launch
+            {"callsite": "rope", "symbols": {"T": 1}, "calls": 1, "time_ns": 10**12},
+        ]
+        segments = 12 * 3 * 4
+        assert planning.segments_s(campaign(), {}, task) == pytest.approx(2 * segments * planning.SEGMENT_S)
+        found = planning.segments_s(campaign(), {"entries": seen}, task)
+        assert found == pytest.approx(segments * (planning.SEGMENT_S + 4 * 2 * 0.050))
+
     def test_lent_noise_halves_the_device_time(self) -> None:
         noise = planning.Noise(0.02, dict.fromkeys(ROWS, 0.02), "capture")
-        own, lent = (planning.estimate(campaign(), noise, 288, shared=shared) for shared in (False, True))
+        own, lent = (planning.estimate(campaign(), noise, 8.64, shared=shared) for shared in (False, True))
         assert lent["device_s"] == pytest.approx(own["device_s"] / 2, abs=0.1)
 
     def test_more_rows_need_more_pairs(self) -> None:
         def needed(rows: int) -> int:
             noise = planning.Noise(0.04, {str(row): 0.04 for row in range(rows)}, "capture")
-            return int(planning.estimate(campaign(), noise, 288, shared=False)["pairs_for_rows"])
+            return int(planning.estimate(campaign(), noise, 8.64, shared=False)["pairs_for_rows"])
 
         assert needed(1) < needed(4) < needed(16)
 
     def test_what_no_number_of_pairs_reaches_is_left_out(self) -> None:
         noise = planning.Noise(5.0, dict.fromkeys(ROWS, 5.0), "noise_limit")
-        assert "pairs_for_rows" not in planning.estimate(campaign(), noise, 288, shared=False)
+        assert "pairs_for_rows" not in planning.estimate(campaign(), noise, 8.64, shared=False)
 
 
 @pytest.mark.parametrize(("tries", "pairs"), [(1, 6), (3, 7), (6, 8), (100, 12)])

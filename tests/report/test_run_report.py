@@ -143,6 +143,19 @@ class TestStages:
         _, page = drawn(made, tmp_path)
         assert f"about {missing['pairs_to_decide']} pairs in all would decide it" in " ".join(page.text.split("\n"))
 
+    def test_a_verdict_that_more_would_not_change_asks_for_nothing(self, tmp_path: Path) -> None:
+        made = evidence.evidence(gains={"operator/op-latency": (-0.3, -0.2)}, gates=("environment", "operator"))
+        assert made.decide()["verdict"] == "rejected"
+        _, page = drawn(made, tmp_path)
+        assert "What would decide" not in page.text
+        assert "Gates that are not there: model, serving, reproduction, release." in page.text
+
+    def test_a_part_that_passes_is_said_with_its_gain(self, tmp_path: Path) -> None:
+        made = evidence.evidence(rows={"decode-1": (0.30, 0.34), "decode-8": (-0.31, -0.29)})
+        _, page = drawn(made, tmp_path)
+        words = "1 of 2 rows (decode-1). Over these rows alone the gain is +32.0 % [+30.0 %, +34.0 %]."
+        assert words in page.text
+
     def test_a_real_run_with_broken_and_wrong_candidates(self, measured_run: Path, tmp_path: Path) -> None:
         page = tmp_path / "page.html"
         answer = inside("report", measured_run, "--out", page).accepted().document

@@ -186,9 +186,10 @@ def _estimate(run: Run, subject: Subject, shared: dict[str, Any] | None) -> dict
     aa = None
     if shared is not None:
         aa = reduce_samples(shared, read_plain(run.path, shared["path"]), acceptance["confidence"])
-    noise = planning.noise_of(subject.campaign, run.load("capture.json").value, rows, aa)
-    segments = len(planned_ids(rows, acceptance["pairs"][GATE], acceptance["pairs"]["blocks"]))
-    return planning.estimate(subject.campaign, noise, segments, shared=shared is not None)
+    capture = run.load("capture.json").value
+    noise = planning.noise_of(subject.campaign, capture, rows, aa)
+    segments_s = planning.segments_s(subject.campaign, capture, subject.task)
+    return planning.estimate(subject.campaign, noise, segments_s, shared=shared is not None)
 
 
 def _not_run(subject: Subject, stop: str) -> list[dict[str, Any]]:

@@ -14,9 +14,12 @@ from typing import Any, NamedTuple
 
 from akf import stats
 from akf.contracts.measured import Measured
+from akf.harness.plan import SIDES
 
 CHECK_S = 6.0
 SEGMENT_S = 0.03
+_BATCHES = 4  # those of a segment, and one after a change of sides
+_LAUNCHES = 2  # least of a batch
 
 
 class Noise(NamedTuple):
@@ -53,18 +56,41 @@ def noise_of(campaign: Mapping[str, Any], capture: Mapping[str, Any], rows: list
     return Noise(total, dict.fromkeys(rows, total), source)
 
 
-def estimate(campaign: Mapping[str, Any], noise: Noise, segments: int, *, shared: bool) -> dict[str, Any]:
+def segments_s(campaign: Mapping[str, Any], capture: Mapping[str, Any], task: Mapping[str, Any]) -> float:
+    """Time of the segments of one measurement; a row is as long as the Capture saw its launches, where they are long.
+
+    Args:
+        campaign: the ready Campaign.
+        capture: its Capture.
+        task: the Task.
+    """
+    pairs = campaign["acceptance"]["pairs"]
+    total = 0.0
+    for row in task["rows"]:
+        launch_ns = max(
+            (
+                each["time_ns"] / each["calls"]
+                for each in capture.get("entries", ())
+                if (each["callsite"], each["symbols"]) == (task["callsite"], row["symbols"])
+            ),
+            default=0.0,
+        )
+        total += max(SEGMENT_S, _BATCHES * _LAUNCHES * launch_ns / 1e9)
+    return total * float(pairs["operator"] * pairs["blocks"] * len(SIDES))
+
+
+def estimate(campaign: Mapping[str, Any], noise: Noise, segments_s: float, *, shared: bool) -> dict[str, Any]:
     """What the operator gate will take and can show.
 
     Args:
         campaign: the ready Campaign.
         noise: what `noise_of` found.
-        segments: planned samples of one measurement.
+        segments_s: time of the segments of one measurement, in seconds.
         shared: whether A/A is lent by an earlier gate.
     """
     acceptance = campaign["acceptance"]
     pairs, confidence = acceptance["pairs"]["operator"], acceptance["confidence"]
-    device_s = segments * SEGMENT_S * (1 if shared else 2)
+    device_s = segments_s * (1 if shared else 2)
     rows = [(acceptance["row_margin_ratio"], spread) for spread in noise.rows.values()]
     found = {
         "wall_s": round(CHECK_S + device_s, 1),

@@ -64,18 +64,24 @@ def _verdict(decision: Mapping[str, Any], *, decided: bool) -> Iterator[Block]:
     state = "" if decided else " Not decided: this is what `akf judge` would say now."
     rule = f"Row {first['row']} of the table, `{first['code']}`.{state}"
     yield Verdict(mark=verdict(decision["verdict"], decided=decided), sentence=first["text"], rule=rule)
-    if others:
-        yield Items(tone="plain", items=tuple(Item(code=each["code"], text=each["text"]) for each in others))
+    shown = [each for each in others if each["code"] != "GATE_MISSING"]
+    if shown:
+        yield Items(tone="plain", items=tuple(Item(code=each["code"], text=each["text"]) for each in shown))
+    missing = decision.get("missing", ())
+    absent = ", ".join(each["gate"] for each in missing if "check" not in each)
     needs = [
         f"`{each['gate']}` {each['check']}: about {each['pairs_to_decide']} pairs in all would decide it"
-        for each in decision.get("missing", ())
+        for each in missing
         if "pairs_to_decide" in each
     ]
-    absent = [each["gate"] for each in decision.get("missing", ()) if "check" not in each]
-    if absent:
-        needs.append(f"the gates that are missing: {', '.join(absent)}")
-    if needs:
-        yield Prose(text=f"What would decide: {'; '.join(needs)}.")
+    if decision["verdict"] != "incomplete":
+        needs = []  # more pairs or gates would not change it
+        absent = f"Gates that are not there: {absent}." if absent else ""
+    elif absent:
+        needs.append(f"the gates that are missing: {absent}")
+        absent = ""
+    if needs or absent:
+        yield Prose(text=f"What would decide: {'; '.join(needs)}." if needs else absent)
 
 
 def _about(evidence: Evidence, decision: Mapping[str, Any]) -> Iterator[Block]:
