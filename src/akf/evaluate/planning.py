@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from akf import stats
 from akf.contracts.measured import Measured
-from akf.harness.plan import SIDES
 
 CHECK_S = 6.0
 SEGMENT_S = 0.03
 _BATCHES = 4  # those of a segment, and one after a change of sides
+_SEGMENTS = 4  # of a block
 _LAUNCHES = 2  # least of a batch
 
 
@@ -76,7 +76,7 @@ def segments_s(campaign: Mapping[str, Any], capture: Mapping[str, Any], task: Ma
             default=0.0,
         )
         total += max(SEGMENT_S, _BATCHES * _LAUNCHES * launch_ns / 1e9)
-    return total * float(pairs["operator"] * pairs["blocks"] * len(SIDES))
+    return total * float(pairs["operator"] * pairs["blocks"] * _SEGMENTS)
 
 
 def estimate(campaign: Mapping[str, Any], noise: Noise, segments_s: float, *, shared: bool) -> dict[str, Any]:
