@@ -103,7 +103,7 @@ def bench(route: Route, job: Job, place: Place, toolkit: dict[str, str] | None =
     return Bench(route, place, found, toolkit or route.toolkit(found), tuple(dict.fromkeys(extra)), least)
 
 
-def make(tools: Bench, job: Job, files: Sequence[TreeFile], folder: Path) -> Made:
+def make(tools: Bench, job: Job, files: Sequence[TreeFile], folder: Path, given: Plan | None = None) -> Made:
     """Build a tree once.
 
     Args:
@@ -111,13 +111,14 @@ def make(tools: Bench, job: Job, files: Sequence[TreeFile], folder: Path) -> Mad
         job: what is built.
         files: the sources.
         folder: a new folder to work in.
+        given: another plan than the one that builds.
     """
     layout(folder)
     for file in files:
         _write(folder / "src" / file.path, file.data, executable=file.executable)
     build = _Build(tools, job, folder)
     try:
-        plan = tools.route.plan(job)
+        plan = given or tools.route.plan(job)
     except SourceRefused as error:
         build.inputs = _inputs(tools, job, files, Plan(()))
         return build.ended(Outcome(outcomes.REJECTED, f"error: {error}"))
@@ -140,7 +141,7 @@ def _inputs(tools: Bench, job: Job, files: Sequence[TreeFile], plan: Plan) -> st
         "target": job.target,
         "options": dict(job.options),
         "steps": [{**step._asdict(), "limits": step.limits._asdict()} for step in plan.steps],
-        "variables": _variables(tools),
+        "variables": _variables(tools, job),
         "tools": [each.record for each in tools.found],
     }
     return tree_digest(tree, told)
@@ -155,7 +156,7 @@ class _Build:
         self._out = folder / "out"
         self._folder = folder
         self._sandbox = Sandbox(folder, tools.place.roots, tools.extra, least=tools.least)
-        self._variables = _variables(tools)
+        self._variables = _variables(tools, job)
         self._commands: list[dict[str, Any]] = []
         self._log: list[str] = []
         self._errors: tuple[str, ...] = ()
@@ -268,9 +269,12 @@ def _stand_in(name: str, each: StandIn) -> dict[str, Any]:
     return {"name": name, "version_text": each.says, "stand_in": True, "files": files}
 
 
-def _variables(tools: Bench) -> dict[str, str]:
-    """The declared environment; a tool that is not among the system's own finds its helpers beside itself."""
-    found = dict(tools.route.data.environment.variables)
+def _variables(tools: Bench, job: Job) -> dict[str, str]:
+    """The arm's own choices and the declared environment, which counts where both name something.
+
+    A tool that is not among the system's own finds its helpers beside itself.
+    """
+    found = {**job.variables, **tools.route.data.environment.variables}
     known = found["PATH"].split(":")
     own = [str(each.path.parent) for each in tools.found if each.program.found == "path"]
     return {**found, "PATH": ":".join([*(path for path in dict.fromkeys(own) if path not in known), *known])}

@@ -165,6 +165,8 @@ class Declaration(Value):
     environment: Surroundings
     packages: Packages | None = None
     options: tuple[Option, ...] = ()
+    specialises: Literal["classes", "shapes"] | None = None
+    """What its compiler tells calls apart by, where it compiles just in time: `akf.routes.specialisation`."""
     tools: tuple[Program, ...] = Field(min_length=1)
     stages: tuple[StageFile, ...] = Field(min_length=1)
     outputs: tuple[RouteOutput, ...] = Field(min_length=1)

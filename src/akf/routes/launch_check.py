@@ -3,6 +3,7 @@
 Invariants:
 - The spec agrees with the Task operand by operand.
 - It is the one of the Task's deliberately wrong kernel, which the hit proof binds in the candidate's place.
+- A kernel that is compiled just in time needs a finite, bounded set of specialisations over the whole envelope.
 - Submission and building ask the same questions here, so that what is taken can be built.
 """
 
@@ -14,8 +15,11 @@ from typing import Any
 from akf.contracts.canonical import canonical_bytes
 from akf.contracts.loader import parse
 from akf.contracts.problems import InvalidError, PreconditionError
+from akf.routes.constexprs import FILE, read_rules
 from akf.routes.declaration import declaration
+from akf.routes.expressions import ExpressionError
 from akf.routes.launch_spec import LaunchSpec, LaunchSpecError, check_against, parse_spec
+from akf.routes.specialisation import Specialisation, TooMany, classes, envelope, shapes
 from akf.store.untrusted import TreeFile
 
 TWIN = "launch.json"
@@ -58,6 +62,41 @@ def checked_launch(
             hint=hint,
         )
     return spec, value
+
+
+def needed_specialisations(
+    files: Sequence[TreeFile], path: str, spec: LaunchSpec, task: dict[str, Any], claim: dict[str, Any], shown: str
+) -> tuple[Specialisation, ...]:
+    """What has to be compiled so that no call inside the envelope compiles anything; none for a route that needs one.
+
+    Args:
+        files: the kernel's sources.
+        path: the launch spec's path among them.
+        spec: the launch spec.
+        task: the frozen Task.
+        claim: the Candidate's claim: its route, and the domain that it declares.
+        shown: how problems name the folder of the sources.
+
+    Raises:
+        InvalidError: the rules for constexpr parameters are malformed or leave a point out; or there are too many.
+    """
+    kind = declaration(claim["route"]).specialises
+    if kind is None:
+        return ()
+    rules = read_rules(files, path, shown, [each["sym"] for each in task["domain"]])
+    inside = envelope(task, claim)
+    where = f"{shown}/{FILE if rules else path}"
+    try:
+        found = classes(spec, inside, rules) if kind == "classes" else shapes(inside)
+    except TooMany as error:
+        hint = "narrow `domain` in candidate.json, or derive fewer arguments from the sizes"
+        raise InvalidError.of("AKF-M047", str(error), file=where, hint=hint) from error
+    except ExpressionError as error:
+        raise InvalidError.of("AKF-M046", f"{error}", file=where, hint="every size of the domain needs one") from error
+    if not found:
+        message = "no size lies inside both the Task's domain and the Candidate's, so there is nothing to compile"
+        raise InvalidError.of("AKF-M047", message, file=where)
+    return tuple(found)
 
 
 def perturbed(task: dict[str, Any], route: str) -> list[TreeFile]:

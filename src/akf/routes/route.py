@@ -78,11 +78,20 @@ class Job(NamedTuple):
     target: str
     """The tools' spelling of it."""
     launch: LaunchSpec | None = None
+    variables: Mapping[str, str] = {}
+    """Variables that change what is generated, as the arm has them set."""
+    frozen: bool = False
+    """Compiled as a launch would compile it, and kept as that launch would find it."""
 
     @property
     def family(self) -> str | None:
         """The SoC's family, where it has one."""
         return soc_names.family(self.soc)
+
+
+KEYS = "keys.json"
+CACHED = "cache."
+"""How files begin that belong to an entry of the compiler's cache; the rest is their name there."""
 
 
 class SourceRefused(ValueError):  # noqa: N818 - a result that is raised: the name says what is the case
@@ -160,6 +169,24 @@ class Route:
         """
         del data
         return Plan(())
+
+    def launcher(self, spec: LaunchSpec) -> Mapping[str, str]:
+        """Sources of AKF's own through which a kernel is called; none where the platform's runtime calls it."""
+        del spec
+        return {}
+
+    def ask(self, job: Job, calls: Sequence[Mapping[str, str]]) -> Plan | None:
+        """A plan that leaves `KEYS`: for each call, under which key its compiled kernel is looked for.
+
+        Args:
+            job: what is built.
+            calls: options of each call.
+
+        Returns:
+            None where the compiler keeps no cache that is served from.
+        """
+        del job, calls
+        return None
 
     def collect(self, files: Sequence[str]) -> dict[str, RouteOutput]:
         """Which files of `out/` a build keeps, with their role and trust class."""

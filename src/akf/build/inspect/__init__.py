@@ -21,7 +21,7 @@ from akf.contracts.digests import digest
 from akf.contracts.problems import AkfError, BlockedError
 from akf.contracts.text import printable
 
-__all__ = ["MAX_OBJECT_BYTES", "Inspection", "describe", "describe_bytes", "inspect", "offers"]
+__all__ = ["MAX_OBJECT_BYTES", "Inspection", "describe", "describe_bytes", "inspect", "offers", "read_object"]
 
 _ELF = b"\x7fELF"
 _ARCHIVES = (b"!<arch>\n", b"!<thin>\n")

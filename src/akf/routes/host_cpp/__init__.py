@@ -27,6 +27,7 @@ from akf.routes.host_cpp.compiler import (
     toolkit,
 )
 from akf.routes.host_cpp.launcher import launcher_source
+from akf.routes.launch_spec import LaunchSpec
 from akf.routes.route import Job, Plan, Route, SourceRefused, Step
 from akf.routes.sandbox import Limits, Sandbox, layout
 from akf.routes.sandbox.outputs import collect
@@ -111,6 +112,10 @@ class HostCpp(Route):
         sources = [source for source in job.sources if PurePosixPath(source).suffix in SOURCE_SUFFIXES]
         command = compile_command(sources, f"out/{PRODUCT}", flags, compiler, "src/")
         return Plan((Step(compiler, tuple(command[1:]), (PRODUCT,), limits=LIMITS),))
+
+    def launcher(self, spec: LaunchSpec) -> Mapping[str, str]:
+        """The trusted launcher, compiled like a candidate."""
+        return {"launcher.cpp": launcher_source(spec)}
 
 
 ROUTE = HostCpp(ID)

@@ -2,20 +2,24 @@
 
 Invariants:
 - Every specialisation is named: a parameter is an argument of the launch spec or a constexpr option; none is guessed.
-- Each stage is a command of its own, so that each is recorded; caches of Triton are never used.
+- Each stage is a command of its own, so that each is recorded; nothing is taken from a cache of Triton.
+- What is frozen (`jit.py`) is compiled by the package's own launch: its binder, its key, its cache.
 - The compiler ends with 1 for a UB overflow, for a missing `hivmc` and for a syntax error. Whether its IR is there, and
   what it said, tell them apart.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from akf.routes import outcomes
+from akf.routes.declaration import RouteOutput
 from akf.routes.frontends import front_end, front_end_files
 from akf.routes.outcomes import Outcome
-from akf.routes.route import Job, Plan, Route, SourceRefused, Step, error_lines, one_source
+from akf.routes.route import CACHED, KEYS, Job, Plan, Route, SourceRefused, Step, error_lines, one_source
 from akf.routes.sandbox import Ended, Limits
 from akf.routes.specialised import kernel_name, values_named
 from akf.routes.triton_ascend.linalg import to_object
@@ -26,9 +30,19 @@ TYPES = {
     "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
     "int8": "i8", "uint8": "u8", "int32": "i32", "int64": "i64",
 }  # fmt: skip
+JIT = Path(__file__).with_name("jit.py")
 CONSTEXPR = "constexpr."
+ARGUMENT = "argument."
+ENTRY = {
+    "ttir": ("ir", "data"),
+    "ttadapter": ("ir", "data"),
+    "npubin": ("kernel_object", "device_code"),
+    "json": ("meta", "data"),
+}  # fmt: skip
+"""Files of an entry of triton-ascend's cache, by suffix, with role and trust class."""
 NEWER = "ascend950"
 HIVM = "module.hivm.opt.mlir"
+_NUMBER = re.compile(r"-?[0-9]{1,18}|-?[0-9]{1,9}(?:\.[0-9]{1,18})?(?:e-?[0-9]{1,2})?")
 _VALUE = re.compile(r"-?[0-9]{1,18}|true|false|fp16|bf16|fp32|i8|i32|i64")
 _OVERFLOW = re.compile(
     r"\b(?:ub|cbuf|cc|l1|l0[abc]) overflow, requires [0-9]+ bits while [0-9]+ bits available", re.IGNORECASE
@@ -60,7 +74,40 @@ class TritonAscend(Route):
                 normalises=True,
             ),
         )
-        return Plan(steps, front_end_files(FRONTEND, request))
+        plan = Plan(steps, front_end_files(FRONTEND, request))
+        return self._as_a_launch(job, plan) if _as_launched(job) else plan
+
+    def ask(self, job: Job, calls: Sequence[Mapping[str, str]]) -> Plan:
+        """One process that asks the package's own launch for the keys of all calls."""
+        each = [_call(job._replace(options=options)) for options in calls]
+        request = {**self._launched(job), "calls": each}
+        return Plan((front_end(("keys", "in/request.json"), (KEYS,), _FRONT),), front_end_files(JIT, request))
+
+    def collect(self, files: Sequence[str]) -> dict[str, RouteOutput]:
+        """What is declared, and an entry of the cache."""
+        found = super().collect(files)
+        for name in files:
+            kind = ENTRY.get(name.rsplit(".", 1)[-1]) if name.startswith(CACHED) else None
+            if kind is not None:
+                found[name] = RouteOutput.model_validate({"file": name, "role": kind[0], "trust": kind[1]})
+        return found
+
+    def _as_a_launch(self, job: Job, plan: Plan) -> Plan:
+        """The same plan, but for the package's own launch at both ends."""
+        request = {**self._launched(job), **_call(job)}
+        entry = tuple(f"{CACHED}{str(request['kernel'])[:150]}.{suffix}" for suffix in ENTRY)
+        suffix = "-a5" if job.family == NEWER else ""
+        first = _jit("compile", ("kernel.ttir.mlir", "kernel.key.json"))
+        last = _jit("freeze", entry)._replace(limits=_COMPILE, needs=(f"bishengir-compile{suffix}", f"hivmc{suffix}"))
+        *middle, normal = plan.steps[1:]
+        files = {"jit.py": JIT.read_bytes(), "jit.json": json.dumps(request, sort_keys=True).encode()}
+        return plan._replace(steps=(first, *middle, last, normal), files={**plan.files, **files})
+
+    def _launched(self, job: Job) -> dict[str, object]:
+        """The request without a call: a launch gives an option only where it differs from the package's default."""
+        newer = job.family == NEWER
+        request = self._request(job._replace(options={}), newer=newer)
+        return {**request, "options": request["options"] if newer else {}}
 
     def classify(self, step: Step, ran: Ended, made: frozenset[str]) -> Outcome | None:
         """Overflow, a missing `hivmc`, or what every tool may do."""
@@ -104,6 +151,23 @@ class TritonAscend(Route):
             "target": job.target,
             "options": {"compile_on_910_95": newer},
         }
+
+
+def _as_launched(job: Job) -> bool:
+    return job.frozen or any(name.startswith(ARGUMENT) for name in job.options)
+
+
+def _call(job: Job) -> dict[str, dict[str, str]]:
+    """Arguments and constexprs of one call, by parameter."""
+    return {
+        "arguments": values_named(ARGUMENT, job, _NUMBER, "number"),
+        "constexprs": values_named(CONSTEXPR, job, _VALUE, "integer, true, false or dtype such as fp32"),
+    }
+
+
+def _jit(word: str, makes: tuple[str, ...]) -> Step:
+    step = front_end((word, "in/jit.json"), makes, _FRONT)
+    return step._replace(argv=tuple("in/jit.py" if each == "in/frontend.py" else each for each in step.argv))
 
 
 def _adapter(*, newer: bool) -> tuple[str, ...]:
