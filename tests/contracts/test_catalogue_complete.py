@@ -15,7 +15,9 @@ from akf.contracts.problems import AkfError
 SOURCE = Path(codes.__file__).parents[1]
 PROBLEM = re.compile(r"AKF-[A-Z][0-9]{3}")
 REASON = re.compile(r"[A-Z]{2,}[A-Z0-9]*(_[A-Z0-9]+)*")
-EMITTERS = ("judge", "evaluate", "harness", "opportunity", "contracts/measured.py", "routes/outcomes.py")
+EMITTERS = (
+    "judge", "evaluate", "harness", "opportunity", "contracts/measured.py", "routes/outcomes.py", "build/cache.py",
+)  # fmt: skip
 
 # Reason codes of later steps: boards, model and serving gates, and the corpus of exploits.
 RESERVED = frozenset({

@@ -40,8 +40,8 @@ DIMENSIONLESS = {
     "operations", "operator", "pairs", "pairs_for_rows", "pairs_to_decide", "prefix_hits", "prefix_queries",
     "recompiles", "replays", "reproduction", "resumes", "seen_calls", "serving", "steps", "tokens", "tries",
     "tries_before", "bytes", "max_batch_requests",
-    "failures", "follow_ups", "instants", "longest_turns", "outside", "partial_prompts", "prompt_blocks", "requests",
-    "reused_blocks", "sessions", "windows",
+    "failures", "follow_ups", "instants", "longest_turns", "outside", "partial_prompts", "points", "prompt_blocks",
+    "requests", "reused_blocks", "sessions", "windows",
     "completed", "failed", "incomplete", "kernel_count", "needed_samples", "samples", "sent", "symbol_count",
     # numbers of one thing among its like
     "die", "landlock", "npu", "position", "rank", "row", "rules_version", "schema_version", "try_number", "returncode",

@@ -3,7 +3,9 @@
 Invariants:
 - Sources come from the attempt's folder and are checked against the Candidate's digests before a compiler sees them.
 - The launch spec agrees with the Task's ABI, operand by operand.
-- Candidate, launcher and the Task's deliberately wrong kernel are compiled with the same flags and environment.
+- SoC, toolkit and compiler are the arm's, as its Campaign names them; a combination that nobody named is not built.
+- Candidate, launcher and the Task's deliberately wrong kernel are compiled with the same flags and environment; each
+  for every specialisation that the support domain needs.
 - The candidate is compiled twice, in two folders; whether the bytes agree is recorded, not assumed.
 - It is shut in at least as the Campaign demands of an evaluation, or it is not begun.
 - A candidate that does not compile is a Build with outcome `failed`: it stays as evidence, and no gate takes it.
@@ -16,33 +18,40 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from akf.build.engine import bench
+from akf.build.arm import CAMPAIGN, choices, compiler_of, require_capability, require_toolkit
+from akf.build.engine import Bench, bench
 from akf.build.objects import build_subject
 from akf.build.record import record
+from akf.build.variants import Kernel, build_kernel, described, frozen, kernel
 from akf.contracts.canonical import digest
 from akf.contracts.loader import Document, parse
 from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
 from akf.contracts.rules.task import require_kernel
-from akf.frameworks import host_reference
-from akf.routes.host_cpp import NATIVE, launcher_source
-from akf.routes.launch_check import checked_launch, perturbed
-from akf.routes.route import Job, route
-from akf.routes.tools import Place
+from akf.routes.constexprs import read_rules
+from akf.routes.host_cpp import NATIVE
+from akf.routes.launch_check import TWIN, checked_launch, needed_specialisations, perturbed
+from akf.routes.launch_spec import LaunchSpec
+from akf.routes.route import Job, Route, route, routes
+from akf.routes.specialisation import call, envelope
 from akf.store import layout
 from akf.store.publish import StagedFolder
 from akf.store.run import Run, ref, signer_for
 from akf.store.untrusted import TreeFile, read_tree
 
-BUILDS_HERE = ("host_cpp",)
 
-
-def build(run_path: Path, candidate: str, keys: Path) -> dict[str, Any]:
+def build(run_path: Path, candidate: str, keys: Path, toolchains: Sequence[str] = ()) -> dict[str, Any]:
     """Build one Candidate; returns the Build.
 
+    Args:
+        run_path: the run.
+        candidate: id of the attempt.
+        keys: folder of the role keys; the builder's signs.
+        toolchains: ids of registered toolchains, where several would do.
+
     Raises:
-        PreconditionError: there is no such Candidate, it is decided, or this machine cannot shut a
-            build in as demanded.
-        InvalidError: its launch spec is invalid or disagrees with the Task's ABI.
+        PreconditionError: there is no such Candidate, it is decided, nothing allows the combination, what is
+            registered here is not the arm's compiler, or this machine cannot shut a build in as demanded.
+        InvalidError: its launch spec is invalid or disagrees with the Task's ABI; it needs too many specialisations.
         BlockedError: the route's compiler is missing.
         ConflictError: it was built already.
     """
@@ -59,7 +68,7 @@ def build(run_path: Path, candidate: str, keys: Path) -> dict[str, Any]:
         require_kernel(task.value)
         signer = signer_for(run, "builder", keys)
         sources = _sources(run, candidate, document.value)
-        value, files = _build(run, document, task, sources)
+        value, files = _build(run, document, task, sources, toolchains)
         with StagedFolder(layout.build_outputs(run.path, candidate), orphan_of=run.path / relative) as stage:
             for path, data in sorted(files.items()):
                 stage.write(path, data)
@@ -80,38 +89,120 @@ def _sources(run: Run, candidate: str, value: dict[str, Any]) -> list[TreeFile]:
 
 
 def _build(
-    run: Run, candidate: Document, task: Document, sources: Sequence[TreeFile]
+    run: Run, candidate: Document, task: Document, sources: Sequence[TreeFile], toolchains: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     claim = candidate.value["claim"]
-    if claim["route"] not in BUILDS_HERE:
-        raise PreconditionError.of(
-            "AKF-P110", f"this version builds {', '.join(BUILDS_HERE)} only, not {claim['route']}"
-        )
-    shown = f"attempts/{candidate.value['id']}/source/{claim['launch']}"
-    spec, text = checked_launch(sources, claim["launch"], task.value, claim["route"], shown)
     chosen = route(claim["route"])
-    host_reference.compiler()  # says what is missing before anything is asked of the route
-    soc = chosen.target(NATIVE)
-    wrong = perturbed(task.value, claim["route"])
-    launcher = [TreeFile("launcher.cpp", launcher_source(spec).encode(), False)]
-
-    def job(files: Sequence[TreeFile]) -> Job:
-        return Job(tuple(file.path for file in files), {}, soc, soc, spec)
-
-    tools = bench(chosen, job(sources), Place(), least=run.campaign["promotion"]["min_isolation"])
+    if not chosen.builds:
+        able = ", ".join(each.name for each in routes() if each.builds)
+        raise PreconditionError.of("AKF-P110", f"this version builds {able} only, not {claim['route']}")
+    require_capability(run.campaign, task.value, chosen)
+    shown = f"attempts/{candidate.value['id']}/source"
+    spec, text = checked_launch(sources, claim["launch"], task.value, chosen.name, f"{shown}/{claim['launch']}")
+    wrong = perturbed(task.value, chosen.name)
+    sides = (("candidate", sources, claim["launch"], shown), ("perturbed", wrong, TWIN, "the Task's perturbed kernel"))
+    needed = {
+        subject: needed_specialisations(files, path, spec, task.value, claim, where)
+        for subject, files, path, where in sides
+    }
+    compiler = compiler_of(run.campaign, chosen, toolchains)
+    blank = Job((), {}, *_soc(run.campaign, chosen), spec, choices(run.campaign, chosen))
+    least = run.campaign["promotion"]["min_isolation"]
+    tools = bench(chosen, _job(blank, sources), compiler.place, compiler.toolkit, least)
+    if not compiler.used:
+        require_toolkit(run.campaign, tools.toolkit)
     with tempfile.TemporaryDirectory(prefix="akf-build-") as scratch:
         work = Path(scratch)
-        first = build_subject(tools, job(sources), sources, work / "first", "candidate", spec.symbol)
-        second = build_subject(tools, job(sources), sources, work / "second-build", "candidate", spec.symbol)
-        products = [
-            first,
-            build_subject(tools, job(launcher), launcher, work / "launcher", "launcher"),
-            build_subject(tools, job(wrong), wrong, work / "perturbed", "perturbed", spec.symbol),
-        ]
+        kernels = []
+        for subject, files, path, where in sides:
+            asked = chosen.data.specialises == "classes"
+            calls = _calls(files, path, spec, task.value, claim, where) if asked else {}
+            job = _job(blank, files)
+            kernels.append(kernel(tools, job, files, subject, needed[subject], calls, work / f"{subject}-keys"))
+        value, products = _record(run, candidate, task, tools, kernels, blank, text, work)
+    if compiler.used:
+        value["toolchains"] = [each.ref for each in compiler.used]
+    return value, products
+
+
+def _record(
+    run: Run,
+    candidate: Document,
+    task: Document,
+    tools: Bench,
+    kernels: Sequence[Kernel],
+    blank: Job,
+    launch: dict[str, Any],
+    work: Path,
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Build everything, the candidate twice, and say what came of it."""
+    spec = blank.launch
+    symbol = spec.symbol if spec is not None and spec.abi == "c" else None
+    mine, theirs = kernels
+    first = build_kernel(tools, mine, work / "first", symbol)
+    whole = mine.refused is None and all(each.built for each in first)
+    second = build_kernel(tools, mine, work / "second-build", symbol) if whole else []
+    own = _launcher(tools.route, spec)
+    twin = build_kernel(tools, theirs, work / "perturbed", symbol)
+    launchers = [build_subject(tools, _job(blank, own), own, work / "launcher", "launcher")] if own else []
     run_data = run.read("run.json")
     parents = [
         ref(parse(run_data, "run.json").value, run_data),
         ref(task.value, task.source),
         ref(candidate.value, candidate.source),
     ]
-    return record(tools, soc, candidate.value["id"], parents, text, products, second)
+    products = [*first, *launchers, *twin]
+    value, files = record(tools, blank.soc, candidate.value["id"], parents, launch, products, second)
+    rows = [*described(mine, first), *described(theirs, twin)]
+    if rows:
+        value["specialisations"] = rows
+    for each, built in ((mine, first), (theirs, twin)):
+        manifest = frozen(each, built)
+        if manifest is not None:
+            row, data = manifest
+            value["outputs"].append(row)
+            files[row["path"]] = data
+    return value, files
+
+
+def _soc(campaign: dict[str, Any], chosen: Route) -> tuple[str, str]:
+    """The Campaign's SoC, and what the tools call it.
+
+    Raises:
+        PreconditionError: the route compiles for this machine, and it is not the arm's.
+        UsageError: the route does not compile for it.
+    """
+    soc = campaign["environment"]["soc"]["name"]
+    if not chosen.data.soc.machine:
+        return soc, chosen.target(soc)
+    here = chosen.target(NATIVE)
+    if here != soc:
+        pointer, hint = "/environment/soc/name", "build on the arm's own machine"
+        message = f"this machine is {here}, the arm's is {soc}"
+        raise PreconditionError.of(
+            "AKF-P405", message, file=CAMPAIGN, pointer=pointer, expected=soc, found=here, hint=hint
+        )
+    return here, here
+
+
+def _job(blank: Job, files: Sequence[TreeFile]) -> Job:
+    return blank._replace(sources=tuple(file.path for file in files))
+
+
+def _launcher(chosen: Route, spec: LaunchSpec | None) -> list[TreeFile]:
+    texts = chosen.launcher(spec) if spec is not None else {}
+    return [TreeFile(name, text.encode(), False) for name, text in sorted(texts.items())]
+
+
+def _calls(
+    files: Sequence[TreeFile], path: str, spec: LaunchSpec, task: dict[str, Any], claim: dict[str, Any], shown: str
+) -> dict[str, dict[str, str]]:
+    """Options of every row and case inside the envelope, by name, as a launch of it would have them."""
+    inside = envelope(task, claim)
+    rules = read_rules(files, path, shown, inside.sizes)
+    found = {}
+    for kind in ("row", "case"):
+        for each in task.get(f"{kind}s", ()):
+            if all(size in inside.sizes[name] for name, size in each["symbols"].items()):
+                found[f"{kind} {each['id']}"] = call(spec, rules, each["symbols"], each["attributes"])
+    return found

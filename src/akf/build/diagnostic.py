@@ -75,7 +75,7 @@ def build_diagnostic(
     with StagedFolder(out) as stage, tempfile.TemporaryDirectory(prefix="akf-build-") as scratch:
         first = build_subject(tools, job, files, Path(scratch, "first"), "candidate", symbol)
         second = build_subject(tools, job, files, Path(scratch, "second-build"), "candidate", symbol)
-        value, products = record(tools, job.soc, ID, (), launch, [first], second)
+        value, products = record(tools, job.soc, ID, (), launch, [first], [second])
         value |= {
             "diagnostic": True,
             "source_digest": tree_digest((file.path, file.executable, digest(file.data)) for file in files),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from akf.build.engine import Bench, Made, make
 from akf.build.inspect import offers
-from akf.contracts.canonical import digest
+from akf.contracts.canonical import canonical_bytes, digest
 from akf.contracts.problems import InvalidError
 from akf.contracts.text import printable
 from akf.routes import outcomes
@@ -42,7 +42,13 @@ class Product(NamedTuple):
 
 
 def build_subject(
-    tools: Bench, job: Job, files: Sequence[TreeFile], folder: Path, subject: str, symbol: str | None = None
+    tools: Bench,
+    job: Job,
+    files: Sequence[TreeFile],
+    folder: Path,
+    subject: str,
+    symbol: str | None = None,
+    variant: str = "",
 ) -> Product:
     """Build one subject.
 
@@ -53,6 +59,7 @@ def build_subject(
         folder: a new folder to work in.
         subject: whose object it is.
         symbol: a function that a kernel's object must offer; without it the build failed.
+        variant: which specialisation it is; its files lie in a folder of this name.
 
     Raises:
         BlockedError: what reads the object is not installed.
@@ -66,16 +73,16 @@ def build_subject(
         made = made._replace(
             outcome=Outcome(outcomes.REJECTED, message), log=f"{made.log}{message}\n", errors=(message,)
         )
-    log_path, log = f"logs/{subject}.txt", made.log.encode()
-    kept = {log_path: log}
-    outputs = [_output(log_path, subject, "log", "data", log)]
+    log, said = log_of(made, subject, variant)
+    kept = {log["path"]: said}
+    outputs = [log]
     for name, data in made.files.items() if made.built else ():
         role: str = declared[name].role
-        path, trust = f"{subject}/{name}", declared[name].trust
+        path, trust = "/".join(filter(None, (subject, variant, name))), declared[name].trust
         if subject == _LAUNCHER:
             role, path = _LAUNCHER, f"{subject}/{_LAUNCHER}{Path(name).suffix}"
         kept[path] = data
-        outputs.append(_output(path, subject, role, trust, data) | facts.get(name, {}))
+        outputs.append(output(path, subject, role, trust, data) | facts.get(name, {}))
     return Product(subject, made, tuple(outputs), kept)
 
 
@@ -98,22 +105,34 @@ def failed_reasons(products: Sequence[Product]) -> list[str]:
     return [printable(line)[:_REASON_CHARACTERS] for line in lines[:REASON_LINES]]
 
 
-def reproduction(first: Made, second: Made) -> dict[str, Any]:
-    """Whether two builds in two folders agree, raw and in the normal form of the deepest stage."""
-    a, b = first.deepest, second.deepest
+def reproduction(firsts: Sequence[Made], seconds: Sequence[Made]) -> dict[str, Any]:
+    """Whether builds in two folders agree, raw and in the normal form of the deepest stage."""
+    pairs = list(zip(firsts, seconds, strict=True))
     value: dict[str, Any] = {
-        "reproducible": first.stage == second.stage and a == b,
-        "first": digest(a),
-        "second": digest(b),
-        "address_randomisation": first.randomised or second.randomised,
+        "reproducible": all(a.stage == b.stage and a.deepest == b.deepest for a, b in pairs),
+        "first": together([digest(each.deepest) for each in firsts]),
+        "second": together([digest(each.deepest) for each in seconds]),
+        "address_randomisation": any(each.randomised for each in (*firsts, *seconds)),
     }
-    if first.stage in first.normal and second.stage in second.normal:
-        value["normalised_first"] = digest(first.normal[first.stage])
-        value["normalised_second"] = digest(second.normal[second.stage])
+    if all(each.stage in each.normal for each in (*firsts, *seconds)):
+        value["normalised_first"] = together([digest(each.normal[each.stage]) for each in firsts])
+        value["normalised_second"] = together([digest(each.normal[each.stage]) for each in seconds])
     return value
 
 
-def _output(path: str, subject: str, role: str, trust: str, data: bytes) -> dict[str, Any]:
+def together(digests: Sequence[str]) -> str:
+    """One digest for one, and a digest over the list for several."""
+    return digests[0] if len(digests) == 1 else digest(canonical_bytes({"digests": list(digests)}))
+
+
+def log_of(made: Made, subject: str, variant: str = "") -> tuple[dict[str, Any], bytes]:
+    """What the tools said, as an output."""
+    log = made.log.encode()
+    return output(f"logs/{subject}{variant and f'-{variant}'}.txt", subject, "log", "data", log), log
+
+
+def output(path: str, subject: str, role: str, trust: str, data: bytes) -> dict[str, Any]:
+    """A file that the build produced."""
     return {
         "path": path, "subject": subject, "role": role, "trust": trust, "digest": digest(data), "bytes": len(data),
     }  # fmt: skip

@@ -2,7 +2,8 @@
 
 Invariants:
 - Tools, commands and environment are recorded as used; places of this machine stand under their roots' names.
-- The stage is the deepest one that is really there. Why it goes no deeper is said by code.
+- The stage is the deepest one that is really there; of several specialisations the one that reached least says it. Why
+  it goes no deeper is said by code.
 - A program that only stood in for a tool is named as such.
 - Silent changes that a compiler reported are facts of the Build.
 """
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from akf.build.engine import Bench
-from akf.build.objects import Product, failed_reasons, reproduction
+from akf.build.objects import Product, failed_reasons, reproduction, together
 
 
 def record(
@@ -23,7 +24,7 @@ def record(
     parents: Sequence[dict[str, str]],
     launch: dict[str, Any] | None,
     products: Sequence[Product],
-    second: Product,
+    seconds: Sequence[Product],
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The Build and its files.
 
@@ -34,10 +35,11 @@ def record(
         parents: its parents, none for a diagnostic Build.
         launch: the launch spec as it was given.
         products: what was built, the candidate's first.
-        second: the candidate's second build.
+        seconds: the candidate's second build, in the same order.
     """
     first = products[0]
-    levels = {product.made.isolation for product in (*products, second)}
+    firsts = [product for product in products if product.subject == first.subject]
+    levels = {product.made.isolation for product in (*products, *seconds)}
     value: dict[str, Any] = {
         "kind": "Build",
         "schema_version": 1,
@@ -48,11 +50,11 @@ def record(
         "route": tools.route.name,
         "soc": soc,
         "toolkit": tools.toolkit,
-        "stage": first.made.stage,
+        "stage": _least(tools, firsts),
         "tools": [*(each.record for each in tools.found), *first.made.stand_ins],
         "commands": [command for product in products for command in product.made.commands],
         "variables": [{"name": name, "value": item} for name, item in sorted(first.made.variables.items())],
-        "inputs_digest": first.made.inputs,
+        "inputs_digest": together([product.made.inputs for product in firsts]),
         "isolation": levels.pop() if len(levels) == 1 else "none",
         "sandbox": dict(first.made.sandbox),
         "outputs": [output for product in products for output in product.outputs],
@@ -64,9 +66,15 @@ def record(
         value["stopped"] = {"code": outcome.code, "message": outcome.message[:1000]}
         if outcome.tool is not None:
             value["stopped"]["tool"] = outcome.tool
-    if first.built and second.built:
-        value["reproduction"] = reproduction(first.made, second.made)
+    if seconds and all(product.built for product in (*firsts, *seconds)):
+        value["reproduction"] = reproduction([each.made for each in firsts], [each.made for each in seconds])
     notes = tuple(dict.fromkeys(note for product in products for note in product.made.notes))
     if notes:
         value["notes"] = list(notes)
     return value, {path: data for product in products for path, data in product.files.items()}
+
+
+def _least(tools: Bench, products: Sequence[Product]) -> str:
+    """The stage of the product that reached least."""
+    order: list[str] = ["source", *(str(stage.name) for stage in tools.route.data.stages)]
+    return order[min(order.index(str(product.made.stage)) for product in products)]

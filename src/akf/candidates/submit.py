@@ -21,7 +21,7 @@ from akf.contracts.problems import AkfError, ConflictError, InvalidError, Precon
 from akf.contracts.rules.task import require_kernel
 from akf.contracts.schemas import validate
 from akf.contracts.tree import tree_digest
-from akf.routes.launch_check import checked_launch
+from akf.routes.launch_check import checked_launch, needed_specialisations
 from akf.store import layout
 from akf.store.ledger import Line
 from akf.store.run import Run, ref, signer_for
@@ -165,7 +165,9 @@ def _candidate(run: Run, manifest: Document, sources: list[TreeFile], *, retry: 
     candidate_id, number = _name(run, manifest, task.value["id"], source_digest, retry=retry)
     if number == 1 and manifest.value["abi"] == "binary":
         shown = str(Path(manifest.file).with_name("src") / manifest.value["launch"])
-        checked_launch(sources, manifest.value["launch"], task.value, manifest.value["route"], shown)
+        spec, _ = checked_launch(sources, manifest.value["launch"], task.value, manifest.value["route"], shown)
+        folder = str(Path(manifest.file).with_name("src"))
+        needed_specialisations(sources, manifest.value["launch"], spec, task.value, manifest.value, folder)
     run_data = run.read("run.json")
     return {
         "kind": "Candidate",

@@ -63,7 +63,7 @@ def read_rules(files: Sequence[TreeFile], launch: str, shown: str, known: Iterab
         return _rules(parse(data, file).value, frozenset(known))
     except _RuleError as error:
         message = f"{FILE}: {error}"
-        raise InvalidError.of("AKF-M046", message, file=file, pointer=error.pointer, hint=EXAMPLE) from error
+        raise InvalidError.of("AKF-M048", message, file=file, pointer=error.pointer, hint=EXAMPLE) from error
 
 
 def _rules(value: Any, known: frozenset[str]) -> tuple[Rule, ...]:

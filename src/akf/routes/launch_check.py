@@ -90,12 +90,12 @@ def needed_specialisations(
         found = classes(spec, inside, rules) if kind == "classes" else shapes(inside)
     except TooMany as error:
         hint = "narrow `domain` in candidate.json, or derive fewer arguments from the sizes"
-        raise InvalidError.of("AKF-M047", str(error), file=where, hint=hint) from error
+        raise InvalidError.of("AKF-M049", str(error), file=where, hint=hint) from error
     except ExpressionError as error:
-        raise InvalidError.of("AKF-M046", f"{error}", file=where, hint="every size of the domain needs one") from error
+        raise InvalidError.of("AKF-M048", f"{error}", file=where, hint="every size of the domain needs one") from error
     if not found:
         message = "no size lies inside both the Task's domain and the Candidate's, so there is nothing to compile"
-        raise InvalidError.of("AKF-M047", message, file=where)
+        raise InvalidError.of("AKF-M049", message, file=where)
     return tuple(found)
 
 

@@ -110,6 +110,19 @@ def classes(spec: LaunchSpec, inside: Envelope, rules: Sequence[Rule]) -> list[S
     return found
 
 
+def call(
+    spec: LaunchSpec, rules: Sequence[Rule], sizes: Mapping[str, int], attributes: Mapping[str, Any]
+) -> dict[str, str]:
+    """Options for one row or case, as `classes` gives them for its examples.
+
+    Raises:
+        ExpressionError: a scalar has no value, or no rule holds.
+    """
+    inside = Envelope({name: range(size, size + 1) for name, size in sizes.items()}, _each(attributes))
+    (only,) = classes(spec, inside, rules)
+    return dict(only.options)
+
+
 def shapes(inside: Envelope) -> list[Specialisation]:
     """What a compiler tells apart that takes every size and attribute as a constant.
 
@@ -210,6 +223,10 @@ def _groups(needed: Iterable[frozenset[str]]) -> list[frozenset[str]]:
             apart = [group for group in groups if not group & names]
             groups = [*apart, names.union(*(group for group in groups if group & names))]
     return sorted(groups, key=sorted)
+
+
+def _each(attributes: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    return {name: (value,) for name, value in attributes.items()}
 
 
 def _text(value: Number) -> str:

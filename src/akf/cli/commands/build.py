@@ -24,14 +24,14 @@ def build(
     from akf.build import build as in_run  # noqa: PLC0415
     from akf.build import build_diagnostic  # noqa: PLC0415
 
-    outside = {"--soc": soc, "--out": out, "--toolchain": toolchains, "--option": options}
+    outside = {"--soc": soc, "--out": out, "--option": options}
     if route is None:
         wrong = [name for name, value in outside.items() if value]
         if candidate is None or wrong:
             what = f"{wrong[0]} belongs to a build with --route" if wrong else "Missing argument 'CANDIDATE'"
             hint = "in a run: akf build RUN CANDIDATE; outside: akf build SOURCE --route ROUTE --soc SOC --out FOLDER"
             raise UsageError.of("AKF-U406", what, hint=hint)
-        return Result({"candidate": candidate, **_shown(in_run(place, candidate, folder_of_keys(keys)))})
+        return Result({"candidate": candidate, **_shown(in_run(place, candidate, folder_of_keys(keys), toolchains))})
     if candidate is not None or keys is not None or soc is None or out is None:
         what = "a build with --route takes SOURCE, --soc and --out, and neither CANDIDATE nor --keys"
         raise UsageError.of("AKF-U406", what, hint="akf build SOURCE --route ROUTE --soc SOC --out FOLDER")
@@ -48,6 +48,7 @@ def _shown(value: dict[str, Any]) -> dict[str, Any]:
         "reproducible": value.get("reproduction", {}).get("reproducible"),
         "outputs": value["outputs"],
     }
+    shown |= {name: value[name] for name in ("stopped", "specialisations") if name in value}
     if value.get("diagnostic"):
         shown |= {
             "stopped": value.get("stopped"),

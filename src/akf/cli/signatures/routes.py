@@ -27,7 +27,8 @@ def build(
         Path | None, typer.Option("--out", metavar="FOLDER", help="New folder, with --route.", readable=False)
     ] = None,
     toolchains: Annotated[
-        list[str] | None, typer.Option("--toolchain", metavar="ID", help="Registered toolchain, with --route.")
+        list[str] | None,
+        typer.Option("--toolchain", metavar="ID", help="Registered toolchain, where several would do."),
     ] = None,
     options: Annotated[
         list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="Option of the route, with --route.")

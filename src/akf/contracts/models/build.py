@@ -10,9 +10,11 @@ from akf.contracts.models.base import (
     DType,
     Isolation,
     Name,
+    Positive,
     Ref,
     RelPath,
     Route,
+    Scalar,
     Symbol,
     Text,
     Value,
@@ -194,6 +196,24 @@ class Shut(Value):
     tried: tuple[Tried, ...] = several("Stronger levels that were tried, and why they failed.", [sample(Tried)])
 
 
+class Specialised(Value):
+    id: Name = about("Name of the specialisation; its files lie in a folder of this name.", "s00")
+    subject: Literal["candidate", "perturbed"] = about("Whose kernel it is of.", "candidate")
+    key: Name | None = maybe(
+        "Key by which the arm's compiler looks for it in its cache, where it keeps one.",
+        "sSfXJ-PcDqR5KYl95kGbSYD-0XIrtI6J_xz5QDD8pIQ",
+    )
+    stage: Stage = about("Deepest stage that it reached.", "hivm_ir")
+    points: Positive = about("Points of the support domain that it serves.", 256)
+    example: dict[Symbol, Scalar] = about("One of them.", {"M": 1, "N": 16})
+    arguments: tuple[Setting, ...] = several(
+        "What the compiler looks at in each argument.", [{"name": "n", "value": "i32, divisible by 16"}]
+    )
+    constexprs: tuple[Setting, ...] = several(
+        "Values of the constexpr parameters.", [{"name": "BLOCK", "value": "1024"}]
+    )
+
+
 class Build(Artifact):
     kind: Literal["Build"] = about("Kind of this artifact.", "Build")
     parents: tuple[Ref, ...] = about(
@@ -235,6 +255,10 @@ class Build(Artifact):
     outputs: tuple[Output, ...] = about(
         "Files that the build produced.",
         [sample(Output)],
+    )
+    specialisations: tuple[Specialised, ...] = several(
+        "What was compiled so that no call of the support domain compiles anything, for a kernel compiled just in time.",
+        [sample(Specialised)],
     )
     launch: LaunchSpec | None = maybe(
         "Launch spec of the kernel.",

@@ -1,8 +1,8 @@
 """Runs under the environment's own interpreter, inside the sandbox: what triton-ascend's own launch compiles.
 
-Of AKF it imports `source_module` only. The package's own code decides everything: its binder sees the arguments as at a launch, its
-`compile` makes the key and fills the cache. Only the device is missing, and it is asked for its name alone: a driver
-that answers with the SoC of the request stands in its place.
+Of AKF it imports `source_module` only. The package's own code decides everything: its binder sees the arguments as at a
+launch, its `compile` makes the key and fills the cache. Only the device is missing, and it is asked for its name alone:
+a driver that answers with the SoC of the request stands in its place.
 
 - `keys REQUEST` writes `out/keys.json`: for every call, the key of its entry in the cache.
 - `compile REQUEST` writes `out/kernel.ttir.mlir` of one call, and `out/kernel.key.json`.
