@@ -168,7 +168,7 @@ def older(value: Value) -> None:
 
 def test_a_variable_of_the_arm_that_names_a_place_is_refused(tmp_path: Path) -> None:
     inside("toolchain", "add", ascend.environment(tmp_path / "env")).accepted()
-    variables = [{"name": "TRITON_NPU_COMPILER_PATH", "value": "/opt/npuc"}]
+    variables = [{"name": "TRITON_NPU_COMPILER_PATH", "value": "../npuc"}]
 
     def edit(value: Value) -> None:
         ascend.arm(value)

@@ -205,7 +205,7 @@ class Specialised(Value):
     )
     stage: Stage = about("Deepest stage that it reached.", "hivm_ir")
     points: Positive = about("Points of the support domain that it serves.", 256)
-    example: dict[Symbol, Scalar] = about("One of them.", {"M": 1, "N": 16})
+    example: dict[Symbol, Scalar] = about("One of these points: sizes and attributes.", {"M": 1, "N": 16})
     arguments: tuple[Setting, ...] = several(
         "What the compiler looks at in each argument.", [{"name": "n", "value": "i32, divisible by 16"}]
     )
