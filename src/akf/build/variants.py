@@ -137,7 +137,8 @@ def described(what: Kernel, products: Sequence[Product]) -> list[dict[str, Any]]
             "subject": what.subject,
             "stage": product.made.stage,
             "points": each.needed.points,
-            "example": dict(each.needed.example),
+            "symbols": {name: each.needed.example[name] for name in each.needed.sizes},
+            "attributes": {name: value for name, value in each.needed.example.items() if name not in each.needed.sizes},
             "arguments": [{"name": name, "value": value} for name, value in each.needed.classes.items()],
             "constexprs": [{"name": name.partition(".")[2], "value": value} for name, value in constexprs],
         }

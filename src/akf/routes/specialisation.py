@@ -53,6 +53,8 @@ class Specialisation(NamedTuple):
     """A point that has it."""
     points: int
     """Points of the envelope that have it."""
+    sizes: tuple[str, ...]
+    """Names in the example that are sizes; the others are attributes."""
 
 
 class TooMany(ValueError):  # noqa: N818 - the name says what is the case
@@ -106,7 +108,7 @@ def classes(spec: LaunchSpec, inside: Envelope, rules: Sequence[Rule]) -> list[S
         example |= {name: sizes[0] for name, sizes in inside.sizes.items() if name not in example}
         options = {f"argument.{name}": _text(value) for name, value in arguments.items()}
         options |= {f"constexpr.{name}": value for name, value in constexprs.items()}
-        found.append(Specialisation(options, _shown(spec, arguments), example, points))
+        found.append(Specialisation(options, _shown(spec, arguments), example, points, tuple(sorted(inside.sizes))))
     return found
 
 
@@ -137,7 +139,11 @@ def shapes(inside: Envelope) -> list[Specialisation]:
     for values in product(*(inside.values(name) for name in names)):
         point = dict(zip(names, values, strict=True))
         texts = {name: _text(value) for name, value in point.items()}
-        found.append(Specialisation({f"symbol.{name}": text for name, text in texts.items()}, texts, point, 1))
+        found.append(
+            Specialisation(
+                {f"symbol.{name}": text for name, text in texts.items()}, texts, point, 1, tuple(sorted(inside.sizes))
+            )
+        )
     return found
 
 

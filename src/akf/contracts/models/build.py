@@ -205,7 +205,8 @@ class Specialised(Value):
     )
     stage: Stage = about("Deepest stage that it reached.", "hivm_ir")
     points: Positive = about("Points of the support domain that it serves.", 256)
-    example: dict[Symbol, Scalar] = about("One of these points: sizes and attributes.", {"M": 1, "N": 16})
+    symbols: dict[Symbol, Positive] = about("Sizes of one of these points, in elements.", {"M": 1, "N": 16})
+    attributes: dict[Symbol, Scalar] = about("Attributes of that point that the kernel depends on.", {"eps": 1e-6})
     arguments: tuple[Setting, ...] = several(
         "What the compiler looks at in each argument.", [{"name": "n", "value": "i32, divisible by 16"}]
     )
