@@ -12,8 +12,9 @@ Invariants:
 # ruff: noqa: B905 - zip has no strict= in Python 3.9
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Optional
 
 import numpy as np
@@ -23,7 +24,7 @@ from .bench import Bench
 from .cases import Layout
 from .dtypes import DTYPES, encode
 from .memory import Arena
-from .oracle import COPY, Errors, compare, forgeries
+from .oracle import COPY, Errors, compare, forgeries, within
 from .outcome import Check, ChildFailure, HarnessError
 from .request import Case
 from .steps import steps, worst
@@ -95,7 +96,7 @@ def _twin(bench: Bench, base: Prepared) -> list[Prepared]:
         into = draw.in_shape(operand, inputs[operand.name])
         into[index] = draw.changed(operand, into[index].reshape(1), generator)[0]
         twin = _prepared(bench, base.case, inputs)
-        if not all(error.accepted for error in _errors(bench, twin, old)):
+        if not _accepted(bench, twin, old):
             twin.twin = True
             return [twin]
     return []
@@ -164,6 +165,14 @@ def _errors(bench: Bench, item: Prepared, tensors: Sequence[Any]) -> list[Errors
     ]
 
 
+def _accepted(bench: Bench, item: Prepared, tensors: Sequence[Any]) -> bool:
+    """Whether every error would be accepted, without its figures."""
+    return all(
+        within(tensor, expected, bench.request.tolerances[operand.dtype], operand.dtype)
+        for operand, tensor, expected in zip(item.case.outputs, tensors, item.expected)
+    )
+
+
 def sensitivity(bench: Bench, prepared: Sequence[Prepared]) -> Check:
     """The oracle and the tolerances must reject results that are wrong on purpose.
 
@@ -177,10 +186,10 @@ def sensitivity(bench: Bench, prepared: Sequence[Prepared]) -> Check:
             continue
         for name, arrays in forgeries(item.case, item.inputs, item.expected):
             tried += 1
-            errors = _errors(bench, item, arrays)
-            accepted = all(error.accepted for error in errors)
+            accepted = _accepted(bench, item, arrays)
             if name == COPY:
-                copies[item.case.id] = accepted and not any(error.max_abs for error in errors)
+                exact = accepted and not any(error.max_abs for error in _errors(bench, item, arrays))
+                copies[item.case.id] = exact
             if accepted and not copies.get(item.case.id if name == COPY else ""):
                 check.add(outcome.INSENSITIVE_ORACLE, outcome.BLOCKED, case=item.case.id, forgery=name)
     if not all(copies.values()):
@@ -229,7 +238,7 @@ class _Judge:
             runs = [run for done in passes for run in done.outputs.get(item.key, [])]
             distinct = sorted(set(map(tuple, runs)), key=lambda run: runs.index(list(run)))
             for run in distinct:
-                self._case(item, run, reference.get(item.key), self._shown(item, prepared, passes))
+                self._case(item, run, reference.get(item.key), partial(self._shown, item, prepared, passes))
             if len(distinct) > 1 and self._bench.request.determinism == "bitwise":
                 self.correctness.add(outcome.NONDETERMINISTIC, case=item.case.id, runs=len(distinct))
         self._envelope(prepared)
@@ -265,12 +274,16 @@ class _Judge:
             self.correctness.add(outcome.OUT_OF_BOUNDS_WRITE, case=case)
 
     def _case(
-        self, item: Prepared, run: Sequence[bytes], reference: Optional[list[Errors]], shown: Sequence[Sequence[bytes]]
+        self,
+        item: Prepared,
+        run: Sequence[bytes],
+        reference: Optional[list[Errors]],
+        shown: Callable[[], list[list[bytes]]],
     ) -> None:
         errors = _errors(self._bench, item, _tensors(item, run))
         self._note("candidate", item, errors)
         request = self._bench.request
-        if list(run) in shown and not all(error.accepted for error in errors):
+        if not all(error.accepted for error in errors) and list(run) in shown():
             self.correctness.add(outcome.RESULT_REPLAY, case=item.key, detail="the answer to a similar input")
             return
         for index, (operand, error) in enumerate(zip(item.case.outputs, errors)):
@@ -295,7 +308,7 @@ class _Judge:
             if other.case.id == item.case.id and other.twin != item.twin
             for done in passes
             for run in done.outputs.get(other.key, [])[:1]
-            if all(error.accepted for error in _errors(self._bench, other, _tensors(other, run)))
+            if _accepted(self._bench, other, _tensors(other, run))
         ]
 
     def _note(self, side: str, item: Prepared, errors: Sequence[Errors]) -> None:
@@ -312,7 +325,7 @@ def _perturbed(bench: Bench, prepared: Sequence[Prepared], candidate: Pass, done
     rejected = differs = bool(cases)
     for item in cases:
         run = done.outputs[item.key][0]
-        rejected = rejected and not all(error.accepted for error in _errors(bench, item, _tensors(item, run)))
+        rejected = rejected and not _accepted(bench, item, _tensors(item, run))
         differs = differs and run not in candidate.outputs.get(item.key, [])
     return {"rejected": rejected, "differs": differs, "cases": len(cases)}
 

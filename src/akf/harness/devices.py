@@ -32,7 +32,7 @@ def prepare(name: str, threads: int) -> dict[str, Any]:
     try:
         import torch  # noqa: PLC0415 - the parent and children of the other ABI never import it
     except ImportError as error:
-        return {"missing": f"torch: {error}"}
+        return {"missing": f"torch: {error} (python -m pip install torch, into the interpreter that measures)"}
     torch.set_num_threads(threads)
     found = {"torch": torch.__version__, "device": name, "threads": threads}
     if kind.plugin is not None:
