@@ -93,8 +93,8 @@ def test_tasks_that_are_left_at_the_end_count(
     """They may have been started after the last answer, by an alarm for instance."""
     really = correct.run_cases
 
-    def leaving(bench: Bench, who: str, *rest: Any) -> correct.Pass:
-        done = really(bench, who, *rest)
+    def leaving(bench: Bench, who: str, *rest: Any, **named: Any) -> correct.Pass:
+        done = really(bench, who, *rest, **named)
         done.left_running = int(who == role)
         return done
 
