@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -203,8 +204,20 @@ def _command(name: str) -> tuple[Any, Any]:
     return context, found
 
 
+def _cheats() -> list[str]:
+    """Every code that rejects, with the cheat that it stops and the honest candidate that it lets pass."""
+    found = tomllib.loads((ROOT / "tests" / "evaluate" / "registry.toml").read_text(encoding="utf-8"))
+
+    def named(entry: str) -> str:
+        return f"`{entry.rpartition(':')[2]}`"
+
+    rows = [(f"`{code}`", named(each["exploit"]), named(each["control"])) for code, each in sorted(found.items())]
+    return table(("code", "stops", "lets pass"), rows)
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "blocks": _blocks,
+    "cheats": _cheats,
     "commands": _commands,
     "demo": _demo,
     "exit-codes": _exit_codes,

@@ -6,34 +6,8 @@ All are of the shipped Task `small` (ReLU of a linear layer) where no other is n
 
 from __future__ import annotations
 
-from textwrap import dedent, indent
-from typing import NamedTuple
-
-RIGHT = "torch.relu(x @ w + b)"
-HONEST = f"return {RIGHT}"
-
-
-class Cheat(NamedTuple):
-    """One candidate; no reasons for one that is honest."""
-
-    reasons: frozenset[str]
-    body: str
-    head: str = ""
-    task: str = "small"
-    arguments: str = "x, w, b"
-
-    @property
-    def source(self) -> str:
-        """The module's text."""
-        body = indent(dedent(self.body).strip("\n"), "    ")
-        return f"import torch\n\n{dedent(self.head).strip()}\n\n\ndef run({self.arguments}):\n{body}\n"
-
-
-def cheat(reasons: str, body: str, head: str = "", task: str = "small", arguments: str = "x, w, b") -> Cheat:
-    return Cheat(frozenset(reasons.split()), body, head, task, arguments)
-
-
-STALE = "WRONG_RESULT RESULT_REPLAY OUTPUT_ALIASED NONDETERMINISTIC"
+from tests.evaluate import cheats_further
+from tests.evaluate.candidate import HONEST, RIGHT, STALE, cheat
 
 CHEATS = {
     "answers_by_address": cheat(
@@ -274,6 +248,8 @@ CONTROLS = {
         "", "half = x.shape[1] // 2\nreturn torch.relu(x[:, :half] @ w[:half] + x[:, half:] @ w[half:] + b)"
     ),
 }
+CHEATS |= cheats_further.CHEATS
+CONTROLS |= cheats_further.CONTROLS
 QUICK = (
     "plain", "joins_its_threads", "answers_by_first_element", "falls_back_in_a_helper", "knows_the_published_shape",
     "is_lazy", "works_later",

@@ -3,8 +3,8 @@
 Invariants:
 - Every case runs `repeats` times in one process and once more in a fresh process, in the opposite order. There a python
   candidate is watched for exceptions that it swallows.
-- A published case has a twin: the same addresses, shapes and values but for one secret element. Who remembers answers
-  gives the old one.
+- A published case has a twin: the same objects, addresses, shapes and values but for one secret element. Who remembers
+  answers gives the old one.
 - Cases that were held back come last; who is right on all others and wrong there claims too much.
 - A baseline that fails blocks the checks; it never fails the candidate.
 """
@@ -106,12 +106,14 @@ def run_cases(bench: Bench, role: str, prepared: Sequence[Prepared], repeats: in
     """Run every case in one fresh process, `repeats` times, or once and watched; a twin once."""
     done = Pass()
     arena = Arena(max(item.layout.size for item in prepared))
-    child = None
+    child = bound = None
     try:
         child = bench.child(role, arena)
         for item in prepared:
             done.failed_case = item.key
-            child.ask(b"B", bench.binding(role, item.layout, HELD_CALLS))
+            if bound is not item.case:
+                child.ask(b"B", bench.binding(role, item.layout, HELD_CALLS))
+                bound = item.case
             for _ in range(1 if item.twin or traced else repeats):
                 child.freeze()
                 arena.write(0, _address(item.image), len(item.image))
