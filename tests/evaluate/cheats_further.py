@@ -246,7 +246,7 @@ CHEATS = {
     "reads_the_reference": cheat(
         "CANDIDATE_RAISED WRONG_RESULT",
         """
-        for root in (site.getsitepackages()[0] + '/akf', '/work', '/root', '/home', '/srv', '/proc/1/cwd', '/scratch'):
+        for root in (site.getsitepackages()[0] + '/akf', '/root', '/home', '/srv', '/scratch'):
             for folder, _, names in os.walk(root):
                 if 'reference.py' in names or 'task.json' in names:
                     return torch.relu(x @ w + b)
