@@ -251,7 +251,8 @@ CONTROLS = {
 CHEATS |= cheats_further.CHEATS
 CONTROLS |= cheats_further.CONTROLS
 QUICK = (
-    "plain", "joins_its_threads", "answers_by_first_element", "answers_by_identity", "falls_back_in_a_helper", "knows_the_published_shape",
+    "plain", "joins_its_threads", "answers_by_first_element", "answers_by_identity", "falls_back_in_a_helper",
+    "knows_the_published_shape",
     "is_lazy", "works_later",
 )  # fmt: skip
 """Those that every run of the tests tries; the long suites try all."""
