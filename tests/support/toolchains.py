@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.cli import Answer, inside
@@ -20,6 +22,11 @@ def folder_with(name: str) -> str:
     if not (Path(folder) / name / "toolchain.json").is_file():
         pytest.skip(f"needs {VARIABLE} with a toolchain: akf toolchain add --packages {name.replace('-', '_')}")
     return folder
+
+
+def but(names: Iterable[str], quick: str) -> list[Any]:
+    """The names as parameters: one in every run of the tests, the others in the long suites."""
+    return [pytest.param(name, marks=() if name == quick else pytest.mark.soak) for name in names]
 
 
 def build(source: Path, route: str, soc: str, out: Path, *options: str) -> Answer:
