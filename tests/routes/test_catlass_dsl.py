@@ -102,6 +102,7 @@ class TestRealPackage:
         assert stand_in["name"] == "hivmc-a5"
         assert "stand-in of AKF" in stand_in["version_text"]
 
+    @pytest.mark.soak
     def test_a_source_that_is_wrong_is_refused(self, tmp_path: Path) -> None:
         shutil.copytree(KERNELS / "softmax", tmp_path / "src")
         file = tmp_path / "src" / "kernel.py"

@@ -100,6 +100,7 @@ class TestRealSimulator:
         shown = emulate(tmp_path / "a2", TASKS / "softmax")
         assert shown["reasons"] == ["CHILD_CRASHED"]
 
+    @pytest.mark.soak
     def test_a_source_that_is_wrong_is_refused(self, tmp_path: Path) -> None:
         shutil.copytree(KERNELS / "softmax", tmp_path / "src")
         file = tmp_path / "src" / "kernel.cpp"

@@ -32,7 +32,8 @@ def made(source: Path, name: str, out: Path, route: str = "pypto_tensor_ptoas") 
     return toolchains.build(source, route, "ascend950pr_9599", out, *SIZES[name]).document
 
 
-@pytest.mark.parametrize("name", toolchains.but(SIZES, "matmul"))
+@pytest.mark.soak
+@pytest.mark.parametrize("name", SIZES)
 def test_a_program_becomes_a_graph_and_reproduces(name: str, tmp_path: Path) -> None:
     answer = made(KERNELS / name, name, tmp_path / "out")
     assert (answer["outcome"], answer["stage"], answer["reproducible"]) == ("built", "frontend_ir", True)

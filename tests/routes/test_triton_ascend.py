@@ -178,6 +178,7 @@ class TestRealCompilers:
         found = {case["case"] for case in wrong["cases"] if case["outcome"] == "fail"}
         assert found >= {each["id"] for each in value["rows"]}, "the hit proof binds it for the timed rows"
 
+    @pytest.mark.soak
     def test_several_outputs_and_bfloat16_are_compared_too(self, tmp_path: Path) -> None:
         if not shutil.which("mlir-opt-19"):
             pytest.skip(TRITON.data.program("mlir-opt").get)
@@ -194,6 +195,7 @@ class TestRealCompilers:
         assert emulate(tmp_path / "right", task)["outcome"] == "pass"
         assert emulate(tmp_path / "wrong", task)["reasons"] == ["WRONG_RESULT"]
 
+    @pytest.mark.soak
     def test_parameters_in_another_order_than_the_launch_specs_are_refused(self, tmp_path: Path) -> None:
         source = edited("softmax", tmp_path / "src", "softmax(x, out, n, ", "softmax(out, x, n, ")
         answer = build(source, "ascend910b4", tmp_path / "out", "BLOCK=1024").document
@@ -223,6 +225,7 @@ class TestRealCompilers:
         )
         assert any(said in reason for reason in answer["reasons"])
 
+    @pytest.mark.soak
     def test_a_source_that_forges_the_compilers_output_gains_nothing(self, tmp_path: Path) -> None:
         forge = (
             f'from pathlib import Path\nfor each in ("kernel.o", "{HIVM}"):\n    Path("out", each).write_text("x")\n'
