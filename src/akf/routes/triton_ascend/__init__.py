@@ -19,19 +19,15 @@ from akf.routes import outcomes
 from akf.routes.declaration import RouteOutput
 from akf.routes.frontends import front_end, front_end_files
 from akf.routes.outcomes import Outcome
-from akf.routes.route import CACHED, KEYS, Job, Plan, Route, SourceRefused, Step, error_lines, one_source
+from akf.routes.route import CACHED, KEYS, Job, Plan, Route, Step, error_lines
 from akf.routes.sandbox import Ended, Limits
-from akf.routes.specialised import kernel_name, values_named
+from akf.routes.specialised import values_named
 from akf.routes.triton_ascend.linalg import to_object
+from akf.routes.triton_source import constexprs, triton_request
 
 NAME = "triton_ascend"
 FRONTEND = Path(__file__).with_name("frontend.py")
-TYPES = {
-    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
-    "int8": "i8", "uint8": "u8", "int32": "i32", "int64": "i64",
-}  # fmt: skip
 JIT = Path(__file__).with_name("jit.py")
-CONSTEXPR = "constexpr."
 ARGUMENT = "argument."
 ENTRY = {
     "ttir": ("ir", "data"),
@@ -43,7 +39,6 @@ ENTRY = {
 NEWER = "ascend950"
 HIVM = "module.hivm.opt.mlir"
 _NUMBER = re.compile(r"-?[0-9]{1,18}|-?[0-9]{1,9}(?:\.[0-9]{1,18})?(?:e-?[0-9]{1,2})?")
-_VALUE = re.compile(r"-?[0-9]{1,18}|true|false|fp16|bf16|fp32|i8|i32|i64")
 _OVERFLOW = re.compile(
     r"\b(?:ub|cbuf|cc|l1|l0[abc]) overflow, requires [0-9]+ bits while [0-9]+ bits available", re.IGNORECASE
 )
@@ -132,25 +127,7 @@ class TritonAscend(Route):
         return to_object(data)
 
     def _request(self, job: Job, *, newer: bool) -> dict[str, object]:
-        if job.launch is None:
-            raise SourceRefused("a launch.json beside the source says what the kernel's arguments are")
-        source = one_source(job.sources, self.data.suffixes)
-        constexprs = values_named(CONSTEXPR, job, _VALUE, "integer, true, false or dtype such as fp32")
-        kernel = kernel_name(job, job.launch)
-        types = {
-            arg.name: ("*" if arg.kind == "tensor" else "") + TYPES[arg.dtype]
-            for arg in job.launch.args
-            if arg.kind in {"tensor", "scalar"}
-        }
-        return {
-            "source": source,
-            "kernel": kernel,
-            "arguments": list(types),
-            "types": types,
-            "constexprs": constexprs,
-            "target": job.target,
-            "options": {"compile_on_910_95": newer},
-        }
+        return triton_request(job, self.data.suffixes) | {"options": {"compile_on_910_95": newer}}
 
 
 def _as_launched(job: Job) -> bool:
@@ -161,7 +138,7 @@ def _call(job: Job) -> dict[str, dict[str, str]]:
     """Arguments and constexprs of one call, by parameter."""
     return {
         "arguments": values_named(ARGUMENT, job, _NUMBER, "number"),
-        "constexprs": values_named(CONSTEXPR, job, _VALUE, "integer, true, false or dtype such as fp32"),
+        "constexprs": constexprs(job),
     }
 
 
