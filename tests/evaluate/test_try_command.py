@@ -14,7 +14,7 @@ from tests.support.cli import inside
 from akf.contracts.shipped import shipped
 
 TASKS, CANDIDATES = shipped("examples") / "tasks", shipped("examples") / "candidates"
-BINARY = ["rmsnorm", "swiglu", "rotary"]
+BINARY = ["rmsnorm", "swiglu", "rotary", "softmax", "matmul"]
 PYTHON = ["linear", "padded", "small", "two_out", "wide_softmax", "identity", "rowmean"]
 
 pytestmark = pytest.mark.usefixtures("state")

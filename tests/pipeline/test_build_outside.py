@@ -85,7 +85,7 @@ def test_what_does_not_compile_is_an_answer(tmp_path: Path) -> None:
         (["--option", "compiler"], 2, "AKF-U405"),
         (["--option", "flag=-fplugin=evil.so"], 2, "AKF-U405"),
         (["--route", "host-cpp"], 2, "AKF-U402"),
-        (["--route", "triton_cuda", "--soc", "sm_90"], 4, "AKF-P110"),
+        (["--route", "triton_cuda", "--soc", "sm_90"], 1, "AKF-M043"),
         (["--keys", "keys"], 2, "AKF-U406"),
         (["--toolchain", "nobody"], 4, "AKF-P403"),
     ],

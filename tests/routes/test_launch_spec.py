@@ -34,7 +34,9 @@ def task_of(path: Path) -> Path:
     above = [folder for folder in path.parents if (folder / "task.json").is_file()]
     if above:
         return above[0]
-    return TASKS / "ascend" / path.parent.name if "kernels" in path.parts else TASKS / "rmsnorm"
+    if "kernels" not in path.parts:
+        return TASKS / "rmsnorm"
+    return (TASKS if "host_cpp" in path.parts else TASKS / "ascend") / path.parent.name
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.parent.name + "/" + path.parent.name)

@@ -31,7 +31,7 @@ from akf.routes.constexprs import read_rules
 from akf.routes.host_cpp import NATIVE
 from akf.routes.launch_check import TWIN, checked_launch, needed_specialisations, perturbed
 from akf.routes.launch_spec import LaunchSpec
-from akf.routes.route import Job, Route, route, routes
+from akf.routes.route import Job, Route, route
 from akf.routes.specialisation import call, envelope
 from akf.store import layout
 from akf.store.publish import StagedFolder
@@ -93,9 +93,6 @@ def _build(
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     claim = candidate.value["claim"]
     chosen = route(claim["route"])
-    if not chosen.builds:
-        able = ", ".join(each.name for each in routes() if each.builds)
-        raise PreconditionError.of("AKF-P110", f"this version builds {able} only, not {claim['route']}")
     require_capability(run.campaign, task.value, chosen)
     shown = f"attempts/{candidate.value['id']}/source"
     spec, text = checked_launch(sources, claim["launch"], task.value, chosen.name, f"{shown}/{claim['launch']}")

@@ -20,11 +20,11 @@ from akf.build.record import record
 from akf.contracts.canonical import canonical_bytes, digest
 from akf.contracts.files import read_input
 from akf.contracts.loader import parse
-from akf.contracts.problems import InvalidError, PreconditionError, UsageError
+from akf.contracts.problems import InvalidError, UsageError
 from akf.contracts.text import did_you_mean
 from akf.contracts.tree import tree_digest
 from akf.routes.launch_spec import LaunchSpec, LaunchSpecError, parse_spec
-from akf.routes.route import Job, Route, route, routes
+from akf.routes.route import Job, Route, route
 from akf.routes.tools import Place
 from akf.store.publish import StagedFolder, make_folder
 from akf.store.untrusted import TreeFile, read_tree
@@ -54,11 +54,6 @@ def build_diagnostic(
         ConflictError: `out` exists.
     """
     chosen = route(name)
-    if not chosen.builds:
-        able = ", ".join(each.name for each in routes() if each.builds)
-        raise PreconditionError.of(
-            "AKF-P110", f"this version builds {able} only, not {name}", hint=chosen.data.without_cann
-        )
     given = _options(chosen, options)
     files = _files(source)
     launch, spec = _launch(chosen, files, source.name)

@@ -101,9 +101,6 @@ class SourceRefused(ValueError):  # noqa: N818 - a result that is raised: the na
 class Route:
     """A route with its declaration; subclasses say how their tools are called."""
 
-    builds = True
-    """Whether this version runs the route's tools."""
-
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -234,12 +231,6 @@ def toolkit_of(name: str, record: Mapping[str, Any]) -> dict[str, str]:
 def _same(name: str, wanted: str) -> bool:
     """Whether a tool is the declared one, or its variant for another SoC family."""
     return name == wanted or name.startswith(f"{wanted}-")
-
-
-class Declared(Route):
-    """A route whose tools this version describes and does not run."""
-
-    builds = False
 
 
 def error_lines(text: str) -> list[str]:

@@ -74,7 +74,6 @@ def _line(found: Route) -> dict[str, Any]:
         "route": found.name,
         "platform": data.platform,
         "title": data.title,
-        "built_here": found.builds,
         "abi": data.abi,
         "stages": [stage.name for stage in data.stages],
         "families": list(data.claims.families),

@@ -71,6 +71,8 @@ FLAGS = (
     "-Wl,-z,relro",
     "-Wl,-z,now",
 )
+_CLANG = ("--driver-mode=g++",)
+"""clang looks at the name that it is called by, and links C++ only as `clang++`; here it is called by its own path."""
 OPTIONAL_FLAGS = frozenset({"-funroll-loops", "-ffast-math", "-fopenmp-simd", "-O2"})
 SOURCE_SUFFIXES = frozenset({".cpp", ".cc", ".cxx", ".c", ".h", ".hpp"})
 TRANSLATED_SUFFIXES = frozenset({".cpp", ".cc", ".cxx"})
@@ -167,7 +169,8 @@ def compile_command(
             translated.append(f"{folder}{source}")
     if not translated:
         raise SourceRefused("no C++ source (.cpp, .cc, .cxx) to compile")
-    return [compiler, *FLAGS, *flags, "-o", output, *sorted(translated)]
+    mode = _CLANG if compiler.startswith("clang") else ()
+    return [compiler, *mode, *FLAGS, *flags, "-o", output, *sorted(translated)]
 
 
 def compile_environment(driver: Path) -> dict[str, str]:
