@@ -16,7 +16,7 @@ from akf.contracts.rules import routes as rules
 from akf.contracts.rules import soc
 from akf.routes import declaration as declarations
 from akf.routes.declaration import FOLDER, Declaration, declaration
-from akf.routes.route import Declared, route, routes
+from akf.routes.route import route
 from akf.routes.sandbox import WRITTEN
 
 EVERY = get_args(Names)
@@ -175,8 +175,3 @@ def test_a_soc_that_a_route_does_not_compile_for_is_refused(
 def test_a_route_that_is_none_is_refused_with_the_near_one() -> None:
     with pytest.raises(UsageError, match="did you mean triton_ascend"):
         route("triton-ascend")
-
-
-def test_a_route_that_is_only_declared_says_so() -> None:
-    for each in routes():
-        assert each.builds is not isinstance(each, Declared)
