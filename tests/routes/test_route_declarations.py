@@ -16,7 +16,7 @@ from akf.contracts.rules import routes as rules
 from akf.contracts.rules import soc
 from akf.routes import declaration as declarations
 from akf.routes.declaration import FOLDER, Declaration, declaration
-from akf.routes.route import route
+from akf.routes.route import route, routes
 from akf.routes.sandbox import WRITTEN
 
 EVERY = get_args(Names)
