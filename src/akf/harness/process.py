@@ -157,6 +157,16 @@ def _kill(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
+def _text(value: object) -> str:
+    """What a child says, as text that every encoder takes."""
+    return str(value)[:500].encode("utf-8", "replace").decode()
+
+
+def _line(value: object) -> int:
+    """What a child says is a number of a line."""
+    return value if isinstance(value, int) and 0 <= value < 1 << 31 else 0
+
+
 class Child:
     """One child process with one loaded kernel."""
 
@@ -230,7 +240,8 @@ class Child:
             self.facts = json.loads(greeting[1:])
             self.pid = self._inner(confinement.isolation)
             self._watch(alone=confinement.isolation == "userns")
-            self.function = int(self.ask(b"L", first)["function"])
+            function = self.ask(b"L", first, "function")["function"]
+            self.function = function if isinstance(function, int) else 0
         except BaseException:
             self.close()
             raise
@@ -252,15 +263,18 @@ class Child:
         except OSError as error:
             self._fail(outcome.ISOLATION_UNAVAILABLE, f"the kernel does not list the child's tasks: {error}")
 
-    def ask(self, operation: bytes, value: dict[str, Any]) -> Any:
-        """A command whose answer is JSON."""
+    def ask(self, operation: bytes, command: dict[str, Any], *expected: str) -> dict[str, Any]:
+        """A command whose answer is JSON with the expected members."""
         nonce = self._begin()
-        self._send(nonce + operation + json.dumps(value).encode())
+        self._send(nonce + operation + json.dumps(command).encode())
         answer = self._checked(self._receive(), nonce)
         try:
-            return json.loads(answer)
-        except ValueError:
+            value = json.loads(answer)
+        except (ValueError, RecursionError):
             self._fail(outcome.RESULT_FORGED, "an answer that is not JSON")
+        if not isinstance(value, dict) or not set(expected) <= set(value):
+            self._fail(outcome.RESULT_FORGED, "an answer of another form")
+        return value
 
     def run(self, first: int, count: int, meanwhile: Optional[Callable[[], bool]] = None) -> tuple[int, int]:
         """Launch and time. Returns the parent's nanoseconds and the child's own, untrusted figure.
@@ -353,11 +367,21 @@ class Child:
         """One untimed call, watched: the exceptions that the candidate swallowed, as far as the child can tell."""
         if self._copies:
             self.ask(b"S", {})
-        found = self.ask(b"T", {})["swallowed"]
+        found = self.ask(b"T", {}, "swallowed")["swallowed"]
         self._expect_alone()
         if self._copies:
             self._fetch()
-        return [dict(each) for each in found]
+        try:
+            return [
+                {
+                    "exception": _text(each["exception"]),
+                    "function": _text(each["function"]),
+                    "line": _line(each["line"]),
+                }
+                for each in found
+            ]
+        except (TypeError, KeyError):
+            self._fail(outcome.RESULT_FORGED, "an answer of another form")
 
     def tree(self) -> str:
         """The digest of a module's files as they lie in the child's file system; empty for a shared object."""
@@ -470,11 +494,11 @@ class Child:
         """What a python child says of its candidate: untrusted, and at worst to the candidate's own loss."""
         try:
             code, detail = json.loads(body)
-        except ValueError:
+        except (ValueError, TypeError, RecursionError):
             self._fail(outcome.RESULT_FORGED, "a refusal that is not JSON")
-        if code not in outcome.REFUSED_RESULTS:
+        if not isinstance(code, str) or code not in outcome.REFUSED_RESULTS:
             self._fail(outcome.RESULT_FORGED, "a refusal without a known code")
-        self._fail(code, str(detail)[:500])
+        self._fail(code, _text(detail))
 
     def _ended(self) -> NoReturn:
         before = _cpu_of_ended()
