@@ -72,11 +72,21 @@ class Pass:
         return "it changes memory that is not its output"
 
 
-def prepare(bench: Bench, case: Case) -> list[Prepared]:
-    """Draw inputs and ask the oracle; a published case and its twin."""
+def prepare(bench: Bench, cases: Sequence[Case]) -> list[Prepared]:
+    """Draw inputs and ask the oracle; published cases and their twins, whose changed operands take turns."""
+    found: list[Prepared] = []
+    turn = int(draw.stream(cases[0].seed, "turn").integers(len(cases[0].inputs)))
+    for case in cases:
+        pair = _with_twin(bench, case, turn)
+        turn += len(pair) - 1
+        found += pair
+    return found
+
+
+def _with_twin(bench: Bench, case: Case, turn: int) -> list[Prepared]:
     inputs = {operand.name: draw.draw(operand, draw.stream(case.seed, operand.name), 1)[0] for operand in case.inputs}
     base = _prepared(bench, case, inputs)
-    return [base] if case.held_back or not case.control else [base, *_twin(bench, base)]
+    return [base] if case.held_back or not case.control else [base, *_twin(bench, base, turn)]
 
 
 def _prepared(bench: Bench, case: Case, inputs: dict[str, Any]) -> Prepared:
@@ -85,13 +95,16 @@ def _prepared(bench: Bench, case: Case, inputs: dict[str, Any]) -> Prepared:
     return Prepared(case, layout, inputs, image, bench.oracle.expected(case, inputs))
 
 
-def _twin(bench: Bench, base: Prepared) -> list[Prepared]:
-    """The case with one element changed, such that the old answer is wrong; none where no such element is found."""
+def _twin(bench: Bench, base: Prepared, turn: int) -> list[Prepared]:
+    """The case with one element changed, such that the old answer is wrong; none where no such element is found.
+
+    The element is one of the operand whose turn it is, or of the next one where none of it matters enough.
+    """
     generator = draw.stream(base.case.seed, "twin")
     old = [encode(value, operand.dtype) for operand, value in zip(base.case.outputs, base.expected)]
-    for _ in range(TWIN_TRIES):
+    for attempt in range(TWIN_TRIES):
         inputs = {name: array.copy() for name, array in base.inputs.items()}
-        operand = base.case.inputs[int(generator.integers(len(base.case.inputs)))]
+        operand = base.case.inputs[(turn + 2 * attempt // TWIN_TRIES) % len(base.case.inputs)]
         index = tuple(int(generator.integers(length)) for length in operand.shape)
         into = draw.in_shape(operand, inputs[operand.name])
         into[index] = draw.changed(operand, into[index].reshape(1), generator)[0]
@@ -340,7 +353,7 @@ def check(bench: Bench) -> dict[str, Any]:
     if not request.cases:
         raise HarnessError("REQUEST_INVALID", "/cases is empty", 2)
     cases = sorted(request.cases, key=lambda case: case.held_back)
-    prepared = [item for case in cases for item in prepare(bench, case)]
+    prepared = prepare(bench, cases)
     sensitive = sensitivity(bench, prepared)
     judge = _Judge(bench)
     baseline = run_cases(bench, "baseline", prepared, 1)
