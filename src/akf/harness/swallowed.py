@@ -4,7 +4,8 @@ Invariants:
 - Only meaningful for a call that returned: then every exception that a frame of the candidate has seen was swallowed.
 - Iteration, attribute and item protocols are not exceptions of that kind; an explicit `raise StopIteration` outside
   of `__next__` is.
-- Frames of the standard library and of installed packages are not the candidate's; code from `exec` is.
+- Frames of the standard library and of installed packages are not the candidate's; code from `exec` is, and so is
+  where a thread or a task of the library keeps what its function raised.
 - Who switches the watch off, or sets one of its own, has `tampered`. `sys.gettrace` does not show the watch.
 
 Python 3.12 and later tell by `sys.monitoring`, earlier ones by `sys.settrace`. Self-contained: it is sent to the
@@ -33,6 +34,11 @@ _PROTOCOL: dict[str, tuple[type[BaseException], ...]] = {
     "__anext__": _ITERATION,
 }
 _GENERATED = ("<frozen ", "<__array_function__", "<akf_child ")
+_BOUNDARIES = {
+    "run": ("threading.py", "concurrent/futures/thread.py"),
+    "worker": ("multiprocessing/pool.py",),
+    "_run": ("asyncio/events.py",),
+}
 _SWITCHES = frozenset(("sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"))
 
 
@@ -96,6 +102,8 @@ class Watch:
 
     def _own(self, code: Any) -> bool:
         name: str = code.co_filename
+        if name.endswith(_BOUNDARIES.get(code.co_name, ())):
+            return True
         known = self._known.get(name)
         if known is None:
             inside = name.startswith(self._root)
@@ -110,9 +118,11 @@ class Watch:
     def _seen(self, code: Any, line: int, offset: int, error: BaseException) -> bool:
         """One frame of the candidate has an exception. Returns whether a protocol excuses it if it leaves."""
         allowed = _PROTOCOL.get(code.co_name, ())
-        if isinstance(error, allowed):
+        if issubclass(type(error), allowed):
             return True
-        if isinstance(error, _ITERATION) and not (0 <= offset < len(code.co_code) and code.co_code[offset] == _RAISE):
+        if issubclass(type(error), _ITERATION) and not (
+            0 <= offset < len(code.co_code) and code.co_code[offset] == _RAISE
+        ):
             return False
         self._note(code, line, error)
         return False
@@ -142,7 +152,7 @@ class Watch:
             self._seen(code, _line(code, offset), offset, error)
 
     def _handled(self, code: Any, offset: int, error: BaseException) -> None:
-        if self._own(code) and isinstance(error, _PROTOCOL.get(code.co_name, ())):
+        if self._own(code) and issubclass(type(error), _PROTOCOL.get(code.co_name, ())):
             self._note(code, _line(code, offset), error)
 
 
