@@ -154,6 +154,54 @@ CHEATS = {
             raise NotImplementedError
         """,
     ),
+    "falls_back_from_a_future_of_the_library": cheat(
+        "HIDDEN_FALLBACK",
+        f"""
+        with ThreadPoolExecutor(1) as pool:
+            job = pool.submit(torch.addmm, b, x, w[:1])
+        return {RIGHT} if job.exception() else job.result()
+        """,
+        "from concurrent.futures import ThreadPoolExecutor",
+    ),
+    "falls_back_from_a_thread_of_the_library": cheat(
+        "HIDDEN_FALLBACK",
+        f"""
+        job = threading.Thread(target=torch.addmm, args=(b, x, w[:1]))
+        job.start()
+        job.join()
+        return {RIGHT}
+        """,
+        "import threading\n\nthreading.excepthook = lambda *a: None",
+    ),
+    "has_a_name_that_is_no_text": cheat(
+        "HIDDEN_FALLBACK",
+        "return kernel(x, w, b)",
+        f"""
+        def kernel(x, w, b):
+            try:
+                raise ValueError
+            except ValueError:
+                return {RIGHT}
+
+
+        kernel.__code__ = kernel.__code__.replace(co_name="\\ud800")
+        """,
+    ),
+    "answers_in_another_form": cheat(
+        "RESULT_FORGED",
+        f"""
+        frame = sys._getframe()
+        while frame is not None:
+            if "packet" in frame.f_locals and "channel" in frame.f_locals:
+                frame.f_locals["channel"].send(frame.f_locals["packet"][:16] + b"k" + b"[" * 60000)
+            frame = frame.f_back
+        return {RIGHT}
+        """,
+        "import sys",
+    ),
+    "packs_the_bias_once": cheat(
+        STALE, "return torch.relu(x @ w + kept.setdefault(b.shape, b.clone()))", "kept = {}"
+    ),
     "falls_back_from_a_task": cheat(
         "HIDDEN_FALLBACK",
         f"""
