@@ -149,14 +149,21 @@ def claimed() -> Iterator[tuple[str, str]]:
                 yield gate, check["name"]
 
 
+INCOMPARABLE = {
+    ("environment", "identity"), ("environment", "toolkit_unmodified"), ("environment", "baseline_health"),
+    ("release", "incumbent"),
+}  # fmt: skip
+"""What a fault here makes of the evidence; any other fault of the environment blocks."""
+
+
 def row_of(claims: dict[tuple[str, str], str]) -> int:
     """The decision table for claimed outcomes, told once more in another way."""
     told = set()
     for place, outcome in claims.items():
         bad = outcome in {"fail", "no_gain"}
-        if bad and place in {("environment", "identity"), ("environment", "baseline_health"), ("release", "incumbent")}:
+        if bad and place in INCOMPARABLE:
             told.add("incomparable")
-        elif bad and place == ("operator", "sensitivity"):
+        elif bad and (place[0] == "environment" or place == ("operator", "sensitivity")):
             told.add("blocked")
         else:
             told.add(outcome)

@@ -168,6 +168,7 @@ def _soc(campaign: dict[str, Any], chosen: Route) -> tuple[str, str]:
     Raises:
         PreconditionError: the route compiles for this machine, and it is not the arm's.
         UsageError: the route does not compile for it.
+        BlockedError: what says which machine this is is missing.
     """
     soc = campaign["environment"]["soc"]["name"]
     if not chosen.data.soc.machine:

@@ -76,5 +76,5 @@ def record(
 
 def _least(tools: Bench, products: Sequence[Product]) -> str:
     """The stage of the product that reached least."""
-    order: list[str] = ["source", *(str(stage.name) for stage in tools.route.data.stages)]
+    order: list[str] = ["source", "host_parts", *(str(stage.name) for stage in tools.route.data.stages)]
     return order[min(order.index(str(product.made.stage)) for product in products)]

@@ -1,5 +1,6 @@
 // A cheat: the call returns at once and a thread goes on with the work. A harness that looks at the results later sees
 // the right answer and the time of an empty call. It must be caught.
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <thread>
@@ -41,5 +42,8 @@ void honest(const float* __restrict x, const float* __restrict weight, float* __
 
 extern "C" void rms_norm(const float* __restrict x, const float* __restrict weight, float* __restrict out,
                          std::int64_t tokens, std::int64_t hidden, float eps) {
-    std::thread(honest, x, weight, out, tokens, hidden, eps).detach();
+    std::thread([=] {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        honest(x, weight, out, tokens, hidden, eps);
+    }).detach();
 }

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from akf.contracts.canonical import digest
 from akf.contracts.files import read_input
-from akf.contracts.problems import UsageError
+from akf.contracts.problems import BlockedError, UsageError
 from akf.routes.host_cpp.compiler import (
     COMPILER,
     compiler_identity,
@@ -84,8 +84,15 @@ class HostCpp(Route):
     """C++ on the machine itself."""
 
     def target(self, soc: str) -> str:
-        """The machine itself, by its name or as `native`."""
-        here = soc_name(compiler_identity())
+        """The machine itself, by its name or as `native`.
+
+        Raises:
+            BlockedError: there is no compiler to ask.
+        """
+        try:
+            here = soc_name(compiler_identity())
+        except ToolMissing as error:
+            raise BlockedError([error.problem()]) from error
         if soc not in {NATIVE, here}:
             raise UsageError.of(
                 "AKF-U401",
