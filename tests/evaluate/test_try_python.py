@@ -74,9 +74,11 @@ def said(file: Path, name: str) -> str:
     return found.group(1) if found else ""
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("file", [pytest.param(file, id=file.stem) for file in further()])
-def test_further_ones_get_their_truth(file: Path) -> None:
-    task = shipped("examples") / "tasks" / (said(file, "PROBLEM") or "linear")
-    answer = try_candidate(task, file, "cpu", quick=True)
-    assert answer["outcome"] == TRUTHS[said(file, "TRUTH")], answer
+if further():  # without the folder there is no such test, rather than one that is skipped
+
+    @pytest.mark.soak
+    @pytest.mark.parametrize("file", [pytest.param(file, id=file.stem) for file in further()])
+    def test_further_ones_get_their_truth(file: Path) -> None:
+        task = shipped("examples") / "tasks" / (said(file, "PROBLEM") or "linear")
+        answer = try_candidate(task, file, "cpu", quick=True)
+        assert answer["outcome"] == TRUTHS[said(file, "TRUTH")], answer
