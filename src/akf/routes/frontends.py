@@ -3,7 +3,7 @@
 Invariants:
 - The front end is a program of the route's own folder, run by the environment's interpreter: no user's packages, hashes
   without a seed, bytecode in the build's own folder.
-- It finds `akf.routes.source_module` and nothing else of AKF.
+- It finds `akf.routes.source_module`, and `triton_module` beside it, and nothing else of AKF.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from akf.routes.route import Step
 from akf.routes.sandbox import Limits
 
-SHARED = Path(__file__).with_name("source_module.py")
+SHARED = tuple(Path(__file__).with_name(name) for name in ("source_module.py", "triton_module.py"))
 _FLAGS = ("-s", "-P", "-B", "-X", "pycache_prefix={work}/tmp", "in/frontend.py")
 
 
@@ -31,5 +31,5 @@ def front_end_files(program: Path, request: Mapping[str, object]) -> dict[str, b
         "request.json": json.dumps(request, sort_keys=True).encode(),
         "akf/__init__.py": b"",
         "akf/routes/__init__.py": b"",
-        "akf/routes/source_module.py": SHARED.read_bytes(),
+        **{f"akf/routes/{path.name}": path.read_bytes() for path in SHARED},
     }

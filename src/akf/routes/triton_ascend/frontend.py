@@ -1,6 +1,6 @@
 """Runs under the environment's own interpreter, inside the sandbox: Triton source to Triton IR, and its facts.
 
-Of AKF it imports `source_module` only. `compile REQUEST` runs the source and writes `out/kernel.ttir.mlir`; `prepare
+Of AKF it imports `triton_module` only. `compile REQUEST` runs the source and writes `out/kernel.ttir.mlir`; `prepare
 REQUEST` takes the mix mode out of the Linalg IR, which the compiler does not want to see, and writes what it said to
 `out/kernel.json`.
 """
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from akf.routes.source_module import kernel_of
+from akf.routes.triton_module import constants_of, signature_of, triton_kernel
 
 OUT = Path("out")
 
@@ -24,28 +24,9 @@ def compile_source(request: dict[str, Any]) -> None:
     from triton.backends.compiler import GPUTarget  # noqa: PLC0415
     from triton.compiler.compiler import ASTSource, make_backend  # noqa: PLC0415
 
-    kernel = kernel_of(request["source"], request["kernel"], "@triton.jit function")
-    if not hasattr(kernel, "arg_names"):
-        sys.exit(f"error: {request['kernel']} of {request['source']} is no @triton.jit function")
-    constants = {name: _value(text) for name, text in request["constexprs"].items()}
-    signature = {}
-    for name in kernel.arg_names:
-        if name in constants:
-            continue
-        if name not in request["types"]:
-            message = (
-                f"parameter {name!r} of {request['kernel']} is neither an argument of the launch spec nor a constexpr"
-            )
-            sys.exit(f"error: {message}; give it with --option constexpr.{name}=VALUE")
-        signature[name] = request["types"][name]
-    unknown = sorted(set(constants) - set(kernel.arg_names))
-    if unknown:
-        sys.exit(f"error: {request['kernel']} has no parameter {unknown[0]!r}")
-    if list(signature) != request["arguments"]:
-        message = (
-            f"the parameters of {request['kernel']} are {', '.join(signature)}, and the arguments of the launch spec"
-        )
-        sys.exit(f"error: {message} {', '.join(request['arguments'])}: they must be the same in the same order")
+    kernel = triton_kernel(request)
+    constants = constants_of(kernel, request["constexprs"])
+    signature = signature_of(kernel, constants, request)
     target = GPUTarget("npu", request["target"], 0)
     backend = make_backend(target)
     options = backend.parse_options(request["options"])
@@ -73,18 +54,6 @@ def prepare(request: dict[str, Any]) -> None:
         facts[name] = found.group(1) if found else None
     (OUT / "kernel.nomix.mlir").write_text(re.sub(r', mix_mode\s*=\s*"[^"]*"', "", text), encoding="utf-8")
     (OUT / "kernel.json").write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def _value(text: str) -> object:
-    """A constexpr from its text."""
-    if text in {"true", "false"}:
-        return text == "true"
-    if re.fullmatch(r"-?[0-9]+", text):
-        return int(text)
-    import triton.language as tl  # noqa: PLC0415
-
-    names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "i8": "int8", "i32": "int32", "i64": "int64"}
-    return getattr(tl, names[text])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Runs under the environment's own interpreter, inside the sandbox: what triton-ascend's own launch compiles.
 
-Of AKF it imports `source_module` only. The package's own code decides everything: its binder sees the arguments as at a
+Of AKF it imports `triton_module` only. The package's own code decides everything: its binder sees the arguments as at a
 launch, its `compile` makes the key and fills the cache. Only the device is missing, and it is asked for its name alone:
 a driver that answers with the SoC of the request stands in its place.
 
@@ -21,11 +21,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from akf.routes.source_module import kernel_of
+from akf.routes.triton_module import constants_of, triton_kernel
 
 OUT = Path("out")
 GROUP = "__grp__"
-DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "i8": "int8", "i32": "int32", "i64": "int64"}
 
 
 class _Asked(Exception):  # noqa: N818 - what was asked for is known; it is no error
@@ -82,15 +81,15 @@ class _Kernel:
         # The stages of A2 and A3 ask the device for its name, whatever they are asked to compile for.
         type(self.backend).add_stages.__globals__["NPUUtils"] = lambda: device
         self.request = request
-        found = kernel_of(request["source"], request["kernel"], "@triton.jit function")
+        found = triton_kernel(request)
         if not isinstance(found, JITFunction):
             sys.exit(f"error: {request['source']} holds no plain @triton.jit function {request['kernel']!r}")
         self.found: Any = found
 
     def asked(self, call: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """What a launch with these arguments hands to the package's `compile`: the source, and its options."""
-        names, constants = self.found.arg_names, {name: _value(text) for name, text in call["constexprs"].items()}
-        unknown = sorted((constants.keys() | call["arguments"].keys()) - set(names))
+        names, constants = self.found.arg_names, constants_of(self.found, call["constexprs"])
+        unknown = sorted(call["arguments"].keys() - set(names))
         if unknown:
             sys.exit(f"error: {self.request['kernel']} has no parameter {unknown[0]!r}")
         values = [self._argument(name, call, constants) for name in names]
@@ -195,17 +194,6 @@ def _names() -> Iterator[tuple[str, str]]:
     from triton.runtime.jit import type_canonicalisation_dict as short  # noqa: PLC0415
 
     return ((long, short[long]) for long in short if long != short[long] and "8_" not in long)
-
-
-def _value(text: str) -> object:
-    """A constexpr from its text."""
-    if text in {"true", "false"}:
-        return text == "true"
-    if re.fullmatch(r"-?[0-9]+", text):
-        return int(text)
-    import triton.language as tl  # noqa: PLC0415
-
-    return getattr(tl, DTYPES[text])
 
 
 if __name__ == "__main__":
