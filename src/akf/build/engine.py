@@ -13,6 +13,7 @@ Invariants:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -284,3 +285,4 @@ def _write(path: Path, data: bytes, *, executable: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     path.chmod(0o555 if executable else 0o444)
+    os.utime(path, (0, 0))  # some tools write a source's time into what they make

@@ -41,7 +41,9 @@ class LaunchArgument(Value):
     kind: Literal["tensor", "scalar", "workspace", "stream"] = about(
         "What is passed: an operand, a number, scratch memory or the stream.", "tensor"
     )
-    dtype: DType = about("Element type of the tensor, or type of the scalar.", "float32")
+    dtype: DType | None = maybe(
+        "Element type of a tensor or workspace, or type of a scalar; none of a stream.", "float32"
+    )
     shape: tuple[Expr, ...] = several("Sizes as integers or expressions over the Task's symbols.", ["T", 4096])
     strides: tuple[Expr, ...] | None = maybe("Strides in elements; absent for contiguous.", [4096, 1])
     access: Literal["in", "out", "inout"] | None = maybe("Access of a tensor or workspace.", "in")
