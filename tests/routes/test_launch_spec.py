@@ -34,9 +34,7 @@ def task_of(path: Path) -> Path:
     above = [folder for folder in path.parents if (folder / "task.json").is_file()]
     if above:
         return above[0]
-    if "kernels" not in path.parts:
-        return TASKS / "rmsnorm"
-    return (TASKS if "host_cpp" in path.parts else TASKS / "ascend") / path.parent.name
+    return TASKS / "ascend" / path.parent.name if "kernels" in path.parts else TASKS / "rmsnorm"
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.parent.name + "/" + path.parent.name)
