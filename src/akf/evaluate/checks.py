@@ -23,7 +23,7 @@ def evidence(name: str, check: dict[str, Any]) -> dict[str, Any]:
         value["figures"] = shown
     if codes:
         value["reasons"] = codes
-        where = ", ".join(f"{key} {item}" for key, item in check["reasons"][0].items() if key != "code")
+        where = ", ".join(f"{key} {item}" for key, item in check["reasons"][0].items() if key != "code" and item != "")
         value["note"] = where[:_LONGEST] or codes[0]
     return value
 

@@ -3,6 +3,7 @@
 Invariants:
 - The checks are the harness's own, under its names and codes and in its order, and end at the first that does not pass.
 - Inputs and held back shapes come from a fresh secret, as in a gate. What is compared with is the Task's plain kernel.
+- What is timed holds the machine's lease, so that it disturbs no other measurement and none disturbs it.
 - Speed is no reason to fail: figures are shown and judged by nobody. Nothing is written outside a temporary folder.
 - A machine, a Task or a plain kernel at fault gives `cannot_tell`, never `fail`. A busy machine disturbs clocks at
   random: what only clocks say is a failure when every one of `TRIES` measurements says it.
@@ -29,6 +30,7 @@ from akf.evaluate.program import run as run_harness
 from akf.evaluate.request import BATCHES, harness_plan, harness_request, seeds_for
 from akf.evaluate.trial_objects import NotBuilt, objects_of
 from akf.harness.plan import planned_ids
+from akf.lease import HOST, FileLeases, default_folder, held
 from akf.opportunity.tasks import with_texts
 
 GATE = "operator"
@@ -36,6 +38,7 @@ CHECKS = ("sensitivity", "correctness", "isfinite", "hit_proof")
 PAIRS, BLOCKS, CONFIDENCE = 6, 1, 0.95
 ERROR_FACTOR = 2.0
 TRIES = 3
+WAIT_S = 600.0
 _CLOCKS = frozenset({"TIMING_MISMATCH", "CORES_EXCEEDED"})
 _POLICY = {"acceptance": {"error_factor": ERROR_FACTOR}}
 _FIGURES = ("max_abs", "max_rel", "bound_share")
@@ -74,6 +77,7 @@ def try_candidate(task_path: Path, candidate: Path, device: str, *, quick: bool)
         InvalidError: the Task, or the candidate's folder, is invalid.
         PreconditionError: the Task asks for no kernel, or for one of another ABI.
         BlockedError: the machine lacks what it takes.
+        ConflictError: another process measures here, for longer than `WAIT_S`.
     """
     task = _task(task_path)
     with tempfile.TemporaryDirectory(prefix="akf-try-") as scratch:
@@ -91,7 +95,8 @@ def try_candidate(task_path: Path, candidate: Path, device: str, *, quick: bool)
         checks = _until_stopped([evidence(name, report["checks"][name]) for name in CHECKS])
         figures = _errors(files["correctness.jsonl"])
         if not quick and _outcome(checks) == "pass":
-            found, measured = _timed(trial)
+            with held(FileLeases(default_folder()), [HOST], "akf try", WAIT_S):
+                found, measured = _timed(trial)
             checks.append(found)
             figures += measured
         reasons = [code for check in checks if check["outcome"] != "pass" for code in check.get("reasons", ())]

@@ -157,7 +157,8 @@ class FileLeases:
     def forked(self) -> None:
         """Drop, in a fork, what the parent holds; it holds on."""
         for taken in self._held.values():
-            _close(taken)
+            for held in taken:
+                os.close(held.descriptor)
         self._held.clear()
 
     def _open(self, name: str) -> _Held:
@@ -235,7 +236,10 @@ def _short(text: str) -> str:
 
 
 def _close(taken: list[_Held]) -> None:
+    """Unlock before closing: a fork that has not dropped its copies yet would keep the lock."""
     for held in taken:
+        with suppress(OSError):
+            fcntl.flock(held.descriptor, fcntl.LOCK_UN)
         os.close(held.descriptor)
 
 
