@@ -12,7 +12,7 @@ import pytest
 from tests.support import traffic
 from tests.support.cli import akf, inside
 from tests.support.folders import names
-from tests.support.process import in_child
+from tests.support.process import in_child, open_to_others
 from tests.support.reports import Page
 
 from akf.contracts.problems import StorageError
@@ -265,9 +265,7 @@ class TestPaths:
         assert inside("survey", tmp_path / "box").refused(1).codes == {"AKF-F401"}
 
     def test_a_file_that_may_not_be_read(self, tmp_path: Path) -> None:
-        for folder in [tmp_path, *tmp_path.parents]:
-            if str(folder).startswith(str(tmp_path.parents[1])):
-                folder.chmod(0o755)
+        open_to_others(tmp_path)
         secret = tmp_path / "bench.json"
         secret.write_bytes(b"{}")
         secret.chmod(0)

@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import stat
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 NOBODY = 65534
@@ -85,3 +87,11 @@ def _run(function: Callable[[], Any], uid: int | None, writer: int) -> NoReturn:
             data = data[os.write(writer, data) :]
     finally:
         os._exit(0)
+
+
+def open_to_others(folder: Path) -> None:
+    """Let another user come to a folder of this test's; or what refuses that user is something else than is tested."""
+    for each in (folder, *folder.parents):
+        status = each.stat()
+        if status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX:
+            each.chmod(stat.S_IMODE(status.st_mode) | 0o055)
