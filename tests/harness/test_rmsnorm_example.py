@@ -7,8 +7,9 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from tests.harness.builder import ROOT, rmsnorm, run_harness
+from tests.harness.builder import ROOT, digest_of, rmsnorm, run_harness
 from tests.harness.test_measure import lines
+from tests.support.cli import inside
 
 pytest.importorskip("numpy", reason='needs numpy: pip install "ascend-kernel-forge[host]"')
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++: apt-get install g++")
@@ -26,6 +27,22 @@ def test_check_of_the_shipped_candidates(tmp_path: Path, name: str, outcome: str
     assert report["checks"]["correctness"]["outcome"] == outcome
     assert report["checks"]["sensitivity"]["outcome"] == "pass"
     assert report["checks"]["hit_proof"]["outcome"] == "pass"
+
+
+CLANG = next((name for name in ("clang++", "clang++-19") if shutil.which(name)), None)
+
+
+@pytest.mark.skipif(CLANG is None, reason="needs clang: apt-get install clang")
+@pytest.mark.parametrize(("name", "outcome"), [("fused", "pass"), ("wrong", "fail")])
+def test_objects_of_the_second_compiler_are_checked_alike(tmp_path: Path, name: str, outcome: str) -> None:
+    task = rmsnorm(tmp_path, candidate(name))
+    words = ("--route", "host_cpp", "--soc", "native", "--out", tmp_path / "clang", "--option", "compiler=clang++")
+    inside("build", candidate(name).parent, *words).accepted()
+    made = tmp_path / "clang" / "build" / "candidate" / "kernel.so"
+    assert b"clang version" in made.read_bytes()
+    task.artifacts["candidate"] |= {"path": str(made), "digest": digest_of(made)}
+    _, report = run_harness("check", task.request(), tmp_path / "out")
+    assert report["checks"]["correctness"]["outcome"] == outcome
 
 
 @pytest.mark.parametrize(("name", "faster"), [("fused", True), ("naive", False)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,27 @@ class TestRealCompilers:
         assert (answer["outcome"], answer["stage"]) == ("failed", "source")
         assert answer["stopped"]["code"] == "SOURCE_REJECTED"
         assert any(said in reason for reason in answer["reasons"])
+
+    @pytest.mark.parametrize(
+        ("soc", "outcome"),
+        [
+            pytest.param("sm_80", ("cubin", None), marks=pytest.mark.soak),
+            ("sm_90", ("frontend_ir", ("TOOLCHAIN_MISSING", "ptxas-blackwell"))),
+        ],
+    )
+    def test_a_missing_assembler_is_named_by_who_needs_it(
+        self, soc: str, outcome: tuple[str, tuple[str, str] | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The other target's assembler is there, and goes on working."""
+        real_env = Path(toolchains.folder_with("triton-cuda")) / "triton-cuda" / "env"
+        env = shutil.copytree(real_env, tmp_path / "env", symlinks=True, copy_function=os.link)
+        next(env.rglob("ptxas-blackwell")).unlink()
+        monkeypatch.setenv("AKF_TOOLCHAINS", str(tmp_path / "toolchains"))
+        added = inside("toolchain", "add", env, "--id", "cut").accepted().document
+        assert [row["lacking"] for row in added["reach"]] == [["ptxas-blackwell"]]
+        answer = built(KERNELS / "softmax", tmp_path / "out", *BLOCK["softmax"], soc=soc)
+        stopped = answer["stopped"] and (answer["stopped"]["code"], answer["stopped"]["tool"])
+        assert (answer["outcome"], (answer["stage"], stopped)) == ("built", outcome)
 
     def test_a_missing_specialisation_is_named(self, tmp_path: Path) -> None:
         answer = built(KERNELS / "softmax", tmp_path / "out")

@@ -26,7 +26,7 @@ from akf.routes.declaration import NAMES, Declaration, RouteOutput, declaration
 from akf.routes.launch_spec import LaunchSpec
 from akf.routes.outcomes import Outcome
 from akf.routes.sandbox import Ended, Limits
-from akf.routes.tools import Found, Place, ToolMissing, need
+from akf.routes.tools import Found, Place, find, need
 
 _ERROR = re.compile(r"\berror\b|^\[ERROR\]|^[A-Za-z_.]*(?:Error|Exception)\b", re.IGNORECASE)
 _SIGNALS = 128
@@ -138,9 +138,10 @@ class Route:
         first, *deeper = self.data.stages
         found = [need(program, place) for program in self.data.needed(first, job.family)]
         for stage in deeper:
-            try:
-                found += [need(program, place) for program in self.data.needed(stage, job.family)]
-            except ToolMissing:
+            wanted = self.data.needed(stage, job.family)
+            there = [program for program in wanted if find(program, place) is not None]
+            found += [need(program, place) for program in there]
+            if there != list(wanted):
                 break
         return tuple(found)
 

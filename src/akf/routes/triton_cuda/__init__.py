@@ -25,6 +25,8 @@ SHARED_BYTES = {"80": 166_912, "86": 101_376, "89": 101_376, "90": 232_448}
 """What a block may have, by NVIDIA's table of compute capabilities: 163, 99, 99 and 227 KiB."""
 NEWER = frozenset({"90"})
 """Targets for which Triton 3.9.0 takes the assembler of CUDA 13, and PTX of the variant `a`."""
+PTX_VERSION = {False: 88, True: 94}
+"""PTX of the two assemblers, older and newer, by Triton's own rule; told, so that making PTX needs neither."""
 _OVERFLOW = re.compile(r"shared memory overflow, requires [0-9]+ bits while [0-9]+ bits available")
 _LIMITS = Limits(wall_s=300.0)
 
@@ -34,9 +36,10 @@ class TritonCuda(Route):
 
     def plan(self, job: Job) -> Plan:
         """Triton's own stages up to PTX, then the assembler."""
-        request = triton_request(job, self.data.suffixes) | {"shared_bytes": SHARED_BYTES[job.target]}
-        made = ("kernel.ttir.mlir", "kernel.ptx", "kernel.json")
         newer = job.target in NEWER
+        limits = {"shared_bytes": SHARED_BYTES[job.target], "ptx_version": PTX_VERSION[newer]}
+        request = triton_request(job, self.data.suffixes) | limits
+        made = ("kernel.ttir.mlir", "kernel.ptx", "kernel.json")
         target = f"--gpu-name=sm_{job.target}{'a' if newer else ''}"
         words = (*PTXAS, target, "out/kernel.ptx", "-o", "out/kernel.cubin")
         steps = (

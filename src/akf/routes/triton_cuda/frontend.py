@@ -39,7 +39,7 @@ def compile_source(request: dict[str, Any]) -> None:
     target = GPUTarget("cuda", int(request["target"]), 32)
     backend = make_backend(target)
     source = ASTSource(kernel, signature, constants)
-    options = backend.parse_options({})
+    options = backend.parse_options({"ptx_version": request["ptx_version"]})
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
