@@ -18,7 +18,8 @@ def test_proof_names_the_evidence(affine: AffineTask, out: Path) -> None:
     assert facts["function_inside"] is True
     assert facts["mapped_in_baseline"] is False
     assert facts["object_digest"] == task.artifacts["candidate"]["digest"]
-    assert facts["perturbed"] == {"cases": 3, "differs": True, "rejected": True}
+    own = task.artifacts["perturbed"]["digest"]
+    assert facts["perturbed"] == {"object_digest": own, "cases": 3, "differs": True, "rejected": True}
 
 
 def test_perturbed_kernel_that_changes_nothing_proves_nothing(affine: AffineTask, out: Path) -> None:

@@ -17,8 +17,9 @@ def test_the_gate_holds_every_control(measured_run: Path) -> None:
     build = json.loads((attempt / "build.json").read_bytes())
     check = next(check for check in gate["checks"] if check["name"] == "hit_proof")
     found = {each["name"]: each["value"] for each in check["figures"]}
-    own = next(each for each in build["outputs"] if each["subject"] == "candidate" and each["role"] != "log")
-    assert found.pop("positive_object_digest") == own["digest"]
+    built = {each["subject"]: each["digest"] for each in build["outputs"] if each["role"] == "kernel_object"}
+    assert found.pop("positive_object_digest") == built["candidate"]
+    assert found.pop("perturbation_object_digest") == built["perturbed"]
     assert found.pop("perturbation_cases") > 0
     assert found == {
         "positive_mapped": True,

@@ -118,7 +118,8 @@ class TestStages:
                 build.pop(name, None)
 
         made = evidence.evidence(gates=(), edit={"build": fail})
-        del made.files[f"{made.base}/build/candidate/kernel.so"]
+        for subject in ("candidate", "perturbed"):
+            del made.files[f"{made.base}/build/{subject}/kernel.so"]
         _, page = drawn(made, tmp_path)
         assert "The candidate was not built" in page.text
         assert "error: <script>" in page.text

@@ -52,7 +52,8 @@ HARNESS = "sha256:" + "a" * 64
 GAIN, GUARD, NOISE = (0.20, 0.25), (-0.004, 0.006), (-0.003, 0.003)
 PAIRS = {"operator": 8, "model": 6, "serving": 6, "reproduction": 8}
 SOURCES = {"kernel.cpp": b"// eight accumulators\n", "launch.json": b"{}\n"}
-OBJECT = b"\x7fELF candidate\n"
+OBJECT, TWIN = b"\x7fELF candidate\n", b"\x7fELF perturbed\n"
+MODULES = {"candidate": b"def run(x): ...\n", "perturbed": b"def run(x): wrong\n"}
 LAUNCHES = {"decode-1": 2000, "decode-8": 500}
 CAPTURED = (1, 8)
 LAUNCH_NS, LEG_NS = 20_000, 20_000_000
@@ -211,7 +212,7 @@ class RunMaker:
         self._edit("candidate", candidate)
         self.record(f"{base}/candidate.json", candidate)
         parents.append(self._ref(f"{base}/candidate.json"))
-        self.files[f"{base}/build/candidate/kernel.so"] = OBJECT
+        self.files |= {f"{base}/build/{path}": data for path, (_, _, data) in _outputs(self.changes).items()}
         build = _build(self.changes, self.campaign, parents)
         self._edit("build", build)
         self.record(f"{base}/build.json", build)
@@ -429,10 +430,12 @@ def _checks(gate: str, changes: Changes, campaign: Value, task: Value) -> list[V
         claim = changes.outcomes.get(f"{gate}/{name}", "pass")
         kind = name.partition(":")[0]
         category = {"gain": "gain", "guard": "guard", "row": "guard", "accuracy": "guard"}.get(kind, "evidence")
-        check = {
+        check: Value = {
             "name": name, "category": "environment" if gate == "environment" else category, "outcome": "pass",
             "profiler": "off",
         }  # fmt: skip
+        if (gate, name) == ("operator", "hit_proof"):
+            check["figures"] = hit_figures(changes)
         if claim is None:
             continue
         several = claim if isinstance(claim, list) else [claim if isinstance(claim, dict) else {"outcome": claim}]
@@ -479,8 +482,33 @@ def _candidate(changes: Changes, parents: list[Value]) -> Value:
     }
 
 
+def _outputs(changes: Changes) -> dict[str, tuple[str, str, bytes]]:
+    """Subject, role and bytes of every output, by path."""
+    if changes.abi == "python":
+        return {f"{subject}/kernel.py": (subject, "module", data) for subject, data in MODULES.items()}
+    return {
+        "candidate/kernel.so": ("candidate", "kernel_object", OBJECT),
+        "perturbed/kernel.so": ("perturbed", "kernel_object", TWIN),
+    }
+
+
+def hit_figures(changes: Changes) -> list[Value]:
+    """What the operator gate says of its hit proof."""
+    digests = {subject: digest(data) for subject, _, data in _outputs(changes).values()}
+    figures: Value = {"positive_mapped": True, "positive_function_inside": True, "negative_mapped_in_baseline": False}
+    if changes.abi == "python":
+        digests = {subject: tree_digest([("kernel.py", False, found)]) for subject, found in digests.items()}
+        figures = {"positive_files": True}
+    figures |= {
+        f"perturbation_{name}": value for name, value in {"cases": 2, "differs": True, "rejected": True}.items()
+    }
+    figures |= {"positive_object_digest": digests["candidate"], "perturbation_object_digest": digests["perturbed"]}
+    return [{"name": name, "value": value} for name, value in sorted(figures.items())]
+
+
 def _build(changes: Changes, campaign: Value, parents: list[Value]) -> Value:
-    path = "candidate/kernel.so"
+    compiled = changes.abi != "python"
+    cc = {"name": "cc", "version_text": "cc 1", "files": [{"name": "cc", "digest": digest(b"cc")}]}
     return {
         "kind": "Build",
         "schema_version": 1,
@@ -490,21 +518,24 @@ def _build(changes: Changes, campaign: Value, parents: list[Value]) -> Value:
         "route": _route(changes),
         "soc": campaign["environment"]["soc"]["name"],
         "toolkit": campaign["environment"]["toolkit"],
-        "stage": "shared_object",
-        "tools": [{"name": "cc", "version_text": "cc 1", "files": [{"name": "cc", "digest": digest(b"cc")}]}],
-        "commands": [{"argv": ["cc", "kernel.cpp"], "returncode": 0, "log_digest": digest(b"")}],
+        "stage": "shared_object" if compiled else "source",
+        "tools": [cc] if compiled else [],
+        "commands": [{"argv": ["cc", "kernel.cpp"], "returncode": 0, "log_digest": digest(b"")}] if compiled else [],
         "variables": [],
-        "isolation": "userns",
+        "isolation": "userns" if compiled else "none",
         "outputs": [
             {
-                "path": path, "subject": "candidate", "role": "kernel_object", "trust": "host_code",
-                "digest": digest(OBJECT), "bytes": len(OBJECT),
+                "path": path, "subject": subject, "role": role, "trust": "host_code", "digest": digest(data),
+                "bytes": len(data),
             }
+            for path, (subject, role, data) in _outputs(changes).items()
         ],
     }  # fmt: skip
 
 
 def _route(changes: Changes) -> str:
+    if changes.abi == "python":
+        return "python"
     return {"host": "host_cpp", "ascend": "ascendc_direct"}[changes.platform]
 
 
@@ -520,7 +551,7 @@ def _task(changes: Changes) -> Value:
         "op": "rms_norm",
         "callsite": {"host": "rms-norm", "ascend": "xllm.rms-norm"}[changes.platform],
         "graph": changes.graph,
-        "routes": [_route(changes)],
+        "routes": [] if changes.abi == "python" else [_route(changes)],
         "abi": {
             "kind": changes.abi,
             "operands": [

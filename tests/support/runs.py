@@ -28,6 +28,7 @@ from akf.candidates import submit
 from akf.contracts.canonical import canonical_bytes, digest
 from akf.contracts.problems import BlockedError
 from akf.contracts.shipped import shipped
+from akf.contracts.tree import tree_digest
 from akf.evaluate import evaluate
 from akf.frameworks import host_reference
 from akf.frameworks.fill import Measured, fill_host
@@ -168,6 +169,45 @@ def captured(source: Ready, folder: Path, edit: Callable[[Value], object] | None
     path.chmod(0o644)
     path.write_text(json.dumps({name: item for name, item in value.items() if item is not None}), encoding="utf-8")
     return Ready(suite, source.keys)
+
+
+def for_modules(source: Ready, folder: Path, task: str, edit: Callable[[Value], object] | None = None) -> Ready:
+    """The same Suite for one shipped Task of the python ABI, whose plain module is the incumbent."""
+    suite = clone(source.folder, folder)
+    value = json.loads((TASK.parent / task / "task.json").read_bytes())
+    plain = TASK.parent / task / "plain" / "python"
+    main = value["abi"]["operands"][0]
+
+    def takes_modules(campaign: Value) -> None:
+        mine = {"backend": "python", "op": value["op"], "shape": main["shape"], "dtype": main["dtype"]}
+        campaign["capabilities"] = [{**campaign["capabilities"][0], **mine}]
+        files = [(file.name, False, digest(file.read_bytes())) for file in plain.iterdir()]
+        campaign["baseline"] = {
+            "provider": f"python.{task}",
+            "callsites": [f"examples/tasks/{task}/plain/python/kernel.py run"],
+            "incumbent_digest": tree_digest(files),
+        }
+        (edit or (lambda _: None))(campaign)
+
+    def has_its_callsite(workload: Value) -> None:
+        site = {"id": value["callsite"], "op": value["op"], "operands": value["abi"]["operands"]}
+        workload["callsites"].append({**workload["callsites"][0], **site, "attributes": []})
+
+    change(suite / "arms" / source.campaign.name, takes_modules)
+    change(suite / "workload.json", has_its_callsite)
+    return Ready(suite, source.keys)
+
+
+def module(folder: Path, task: str, name: str, text: str) -> Path:
+    """A submission of one module."""
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "kernel.py").write_text(text, encoding="utf-8")
+    value = json.loads((CANDIDATES / "rmsnorm-fused" / "candidate.json").read_bytes())
+    for field in ("$schema", "domain", "launch"):
+        value.pop(field)
+    value |= {"id": name, "task": task, "route": "python", "abi": "python"}
+    (folder / "candidate.json").write_text(json.dumps(value), encoding="utf-8")
+    return folder
 
 
 def task(folder: Path, edit: Callable[[Value], object] | None = None) -> Path:

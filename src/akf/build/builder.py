@@ -7,6 +7,7 @@ Invariants:
 - Candidate, launcher and the Task's deliberately wrong kernel are compiled with the same flags and environment; each
   for every specialisation that the support domain needs.
 - The candidate is compiled twice, in two folders; whether the bytes agree is recorded, not assumed.
+- A module is compiled by nothing; its Build freezes its files.
 - It is shut in at least as the Campaign demands of an evaluation, or it is not begun.
 - A candidate that does not compile is a Build with outcome `failed`: it stays as evidence, and no gate takes it.
 """
@@ -20,10 +21,13 @@ from typing import Any
 
 from akf.build.arm import CAMPAIGN, choices, compiler_of, require_capability, require_toolkit
 from akf.build.engine import Bench, bench
+from akf.build.module import module_build
 from akf.build.objects import build_subject
 from akf.build.record import record
 from akf.build.variants import Kernel, build_kernel, described, frozen, kernel
 from akf.contracts.canonical import digest
+from akf.contracts.gates import PYTHON, routes_of
+from akf.contracts.identity import capability_of
 from akf.contracts.loader import Document, parse
 from akf.contracts.problems import ConflictError, IntegrityError, InvalidError, PreconditionError
 from akf.contracts.rules.task import require_kernel
@@ -92,6 +96,8 @@ def _build(
     run: Run, candidate: Document, task: Document, sources: Sequence[TreeFile], toolchains: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     claim = candidate.value["claim"]
+    if claim["route"] == PYTHON:
+        return _module(run, candidate, task, sources)
     chosen = route(claim["route"])
     require_capability(run.campaign, task.value, chosen)
     shown = f"attempts/{candidate.value['id']}/source"
@@ -122,6 +128,28 @@ def _build(
     return value, products
 
 
+def _module(
+    run: Run, candidate: Document, task: Document, sources: Sequence[TreeFile]
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    if PYTHON not in routes_of(task.value):
+        message = f"the Task {task.value['id']!r} does not take modules"
+        raise PreconditionError.of("AKF-P404", message, expected=list(routes_of(task.value)), found=PYTHON)
+    if capability_of(run.campaign, task.value, PYTHON) is None:
+        message = f"no capability tuple of the Campaign covers {task.value['op']} on route {PYTHON} over this domain"
+        raise PreconditionError.of("AKF-P404", message, file=CAMPAIGN, pointer="/capabilities", found=PYTHON)
+    trees = {"candidate": sources, "perturbed": perturbed(task.value, PYTHON)}
+    return module_build(candidate.value, _parents(run, candidate, task), run.campaign["environment"], trees)
+
+
+def _parents(run: Run, candidate: Document, task: Document) -> list[dict[str, str]]:
+    data = run.read("run.json")
+    return [
+        ref(parse(data, "run.json").value, data),
+        ref(task.value, task.source),
+        ref(candidate.value, candidate.source),
+    ]
+
+
 def _record(
     run: Run,
     candidate: Document,
@@ -142,13 +170,7 @@ def _record(
     own = _launcher(tools.route, spec)
     twin = build_kernel(tools, theirs, work / "perturbed", symbol)
     launchers = [build_subject(tools, _job(blank, own), own, work / "launcher", "launcher")] if own else []
-    run_data = run.read("run.json")
-    parents = [
-        ref(parse(run_data, "run.json").value, run_data),
-        ref(task.value, task.source),
-        ref(candidate.value, candidate.source),
-    ]
-    products = [*first, *launchers, *twin]
+    parents, products = _parents(run, candidate, task), [*first, *launchers, *twin]
     value, files = record(tools, blank.soc, candidate.value["id"], parents, launch, products, second)
     rows = [*described(mine, first), *described(theirs, twin)]
     if rows:

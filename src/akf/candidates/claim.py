@@ -2,17 +2,20 @@
 
 Invariants:
 - One main hypothesis: one active bound, a metric that this bound moves, one direction, one range, one falsifier.
-- The `binary` ABI names its launch spec among the sources; where the sources are not known, that is left open.
+- The `binary` ABI names its launch spec among the sources, the `python` ABI has a module there; where the sources are
+  not known, that is left open.
 """
 
 from __future__ import annotations
 
+from akf.contracts.gates import PYTHON
 from akf.contracts.ids import candidate_id_problem
 from akf.contracts.loader import Document
 from akf.contracts.problems import Problem
 from akf.contracts.rules.finding import at
 from akf.contracts.text import did_you_mean, printable
 
+SHOWN = 8
 # What a hypothesis about each active bound may be measured by (the Campaign's own KPIs besides).
 METRICS = {
     "compute": ("latency", "activity", "utilization"),
@@ -50,12 +53,37 @@ def claim_problems(document: Document, sources: list[str] | None) -> list[Proble
         message = f"the launch spec {launch!r} is not among the sources"
         hint = _meant(launch, sources)
         found.append(at(document, "/launch", "AKF-M041", message, expected=sources, found=launch, hint=hint))
+    found += _module(document, sources)
     for symbol, (low, high) in (claim.get("domain") or {}).items():
         if low > high:
             found.append(
                 at(document, f"/domain/{symbol}", "AKF-M042", f"{symbol}: smallest {low} exceeds largest {high}")
             )
     return found
+
+
+def _module(document: Document, sources: list[str] | None) -> list[Problem]:
+    """What goes with the `python` ABI, and with no other."""
+    claim = document.value
+    python = claim["abi"] == PYTHON
+    found = []
+    if python != (claim["route"] == PYTHON):
+        message = f"the {claim['abi']} ABI does not go with the route {claim['route']}"
+        hint = "a module has the abi and the route `python`; what a route compiles has the abi `binary`"
+        found.append(at(document, "/route", "AKF-M047", message, found=claim["route"], hint=hint))
+    if python and claim.get("launch") is not None:
+        message = "a module has no launch spec: its function is called as run(*inputs, **attributes)"
+        found.append(at(document, "/launch", "AKF-M047", message, hint="leave it out"))
+    if python and sources is not None and module_of(sources) is None:
+        message = "src/ holds neither kernel.py nor a single Python file"
+        found.append(at(document, "", "AKF-M047", message, expected="kernel.py", found=sources[:SHOWN]))
+    return found
+
+
+def module_of(sources: list[str]) -> str | None:
+    """The file of a tree that holds the module's function: `kernel.py`, or the only Python file at its top."""
+    top = [source for source in sources if source.endswith(".py") and "/" not in source]
+    return "kernel.py" if "kernel.py" in top else top[0] if len(top) == 1 else None
 
 
 def _meant(launch: str, sources: list[str]) -> str:

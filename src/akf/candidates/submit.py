@@ -15,7 +15,7 @@ from typing import Any
 
 from akf.candidates.claim import claim_problems
 from akf.contracts.canonical import digest
-from akf.contracts.gates import GATES
+from akf.contracts.gates import GATES, routes_of
 from akf.contracts.loader import Document, parse
 from akf.contracts.problems import AkfError, ConflictError, InvalidError, PreconditionError, Problem
 from akf.contracts.rules.task import require_kernel
@@ -190,10 +190,9 @@ def _allowed(run: Run, task: dict[str, Any], manifest: Document) -> None:
     def refuse(pointer: str, message: str, **more: Any) -> None:
         problems.append(Problem("AKF-P106", message, file=manifest.file, pointer=pointer, **more))
 
-    if claim["route"] not in task["routes"]:
-        refuse(
-            "/route", f"the Task does not take route {claim['route']}", expected=task["routes"], found=claim["route"]
-        )
+    if claim["route"] not in routes_of(task):
+        expected = list(routes_of(task))
+        refuse("/route", f"the Task does not take route {claim['route']}", expected=expected, found=claim["route"])
     if claim["abi"] != task["abi"]["kind"]:
         refuse("/abi", f"the Task's ABI is {task['abi']['kind']}", expected=task["abi"]["kind"], found=claim["abi"])
     domain = {each["sym"]: each for each in task["domain"]}

@@ -13,7 +13,9 @@ from typing import Any
 GATES = ("environment", "operator", "model", "serving", "reproduction", "release")
 PER_RANK = ("hit_proof",)
 BINARY_STAGES = ("shared_object", "cubin", "device_object")
-"""Stages of a Build whose outputs can be loaded; no gate but `environment` takes a Build that ends before them."""
+"""Stages of a Build whose outputs can be loaded."""
+PYTHON = "python"
+"""Where a route would stand: a module that is called as it is; its Build compiles nothing."""
 
 _ENVIRONMENT = {
     "ascend": ("identity", "leases", "exclusive", "clock", "toolkit_unmodified", "baseline_health"),
@@ -47,6 +49,17 @@ def required_checks(gate: str, campaign: dict[str, Any], rows: tuple[str, ...]) 
     if gate == "operator":
         names += [f"row:{row}" for row in rows]
     return tuple(names)
+
+
+def loadable(build: dict[str, Any]) -> bool:
+    """Whether something can be run of a Build; no gate but `environment` takes another one."""
+    return build["stage"] in BINARY_STAGES or build["route"] == PYTHON
+
+
+def routes_of(task: dict[str, Any]) -> tuple[str, ...]:
+    """What a candidate of the Task may name as its route."""
+    python = task["abi"] is not None and task["abi"]["kind"] == PYTHON
+    return (PYTHON,) if python else tuple(task["routes"])
 
 
 def fold(outcomes: list[str]) -> str:

@@ -34,6 +34,12 @@ def tree_digest(files: Iterable[tuple[str, bool, str]], options: Mapping[str, An
     return digest(canonical_bytes(entries if options is None else {"files": entries, "options": dict(options)}))
 
 
+def module_digest(build: Mapping[str, Any], subject: str) -> str:
+    """Digest of one subject's module in a Build: of its outputs as a tree, none of them executable."""
+    mine = [each for each in build["outputs"] if each["subject"] == subject]
+    return tree_digest((each["path"].removeprefix(f"{subject}/"), False, each["digest"]) for each in mine)
+
+
 def _named(path: str) -> dict[str, str]:
     try:
         path.encode()

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 
 from akf.contracts.gates import required_checks
 from akf.evaluate import machine_checks
+from akf.evaluate.loaded import Incumbent
 from akf.evaluate.program import Program
-from akf.evaluate.request import Objects
+from akf.evaluate.request import Objects, PythonObjects
 from akf.evaluate.secrets import state_directory
 from akf.evaluate.subject import Found, Subject
 from akf.frameworks import ascend_machine, host_clock, host_reference, nvidia_smi
+from akf.frameworks.host_reference import Baseline
 from akf.frameworks.machine import Die, Reading
 from akf.frameworks.toolkit_tree import Tree, kept
 from akf.lease import Holding, devices_of
@@ -31,16 +33,23 @@ _LOOKS, _LOOK_S = 20, 0.25
 Load = Callable[[], AbstractContextManager[object]]
 
 
-def plan(run: Run, subject: Subject, objects: Objects, program: Program, work: Path) -> dict[str, Any]:
+def plan(run: Run, subject: Subject, objects: Objects | PythonObjects, program: Program, work: Path) -> dict[str, Any]:
     """Nothing is timed here."""
     del run, subject, objects, program, work
     return {"estimate": {"wall_s": ESTIMATE_S}}
 
 
-def measure(subject: Subject, objects: Objects, holding: Holding) -> Found:
-    """Compare the machine with the Campaign."""
+def measure(subject: Subject, arm: Baseline, incumbent: Incumbent, holding: Holding) -> Found:
+    """Compare the machine with the Campaign.
+
+    Args:
+        subject: the attempt.
+        arm: the arm's operator, compiled on a host.
+        incumbent: what a candidate is compared with.
+        holding: the lease.
+    """
     campaign = subject.campaign
-    machine = {"ascend": ascend, "cuda": cuda}.get(campaign["platform"], lambda _: _host(objects))(campaign)
+    machine = {"ascend": ascend, "cuda": cuda}.get(campaign["platform"], lambda _: _host(arm, incumbent))(campaign)
     side = {"clock": host_clock.clock()} if campaign["platform"] == "host" else {}
     return Found(checks(campaign, machine, holding), "none", {}, {}, side)
 
@@ -110,6 +119,6 @@ def cuda(campaign: dict[str, Any]) -> Machine:
     )
 
 
-def _host(objects: Objects) -> Machine:
-    facts = {"environment": host_reference.environment(objects.baseline), "ranks": host_reference.ranks()}
-    return Machine(Reading(facts, {}, {}), host_reference.toolkit_tree(), objects.baseline.digest, {})
+def _host(arm: Baseline, incumbent: Incumbent) -> Machine:
+    facts = {"environment": host_reference.environment(arm), "ranks": host_reference.ranks()}
+    return Machine(Reading(facts, {}, {}), host_reference.toolkit_tree(), incumbent.digest, {})

@@ -22,8 +22,8 @@ from akf.contracts.problems import ConflictError, PreconditionError, UsageError
 from akf.contracts.text import did_you_mean
 from akf.evaluate import environment, operator
 from akf.evaluate.hypothesis import Sessions, observe
+from akf.evaluate.loaded import incumbent, objects_of
 from akf.evaluate.program import pack
-from akf.evaluate.request import Objects
 from akf.evaluate.secrets import committed_secret, secret_digest, secret_for
 from akf.evaluate.subject import Subject
 from akf.frameworks import host_reference
@@ -125,7 +125,8 @@ def _measure(
     with tempfile.TemporaryDirectory(prefix="akf-evaluate-") as scratch:
         work = Path(scratch)
         program = pack(work)
-        baseline = host_reference.build_baseline(work)
+        arm = host_reference.build_baseline(work)
+        mine = incumbent(subject, arm, work)
         resumes = 0
         if (run.path / plan_path).exists():
             plan = run.load(plan_path).value
@@ -149,14 +150,14 @@ def _measure(
                 "secret_digest": secret_digest(secret),
                 "harness_digest": program.digest,
                 "tries_before": tries(run.lines(), subject.task["id"]),
-                **module.plan(run, subject, Objects(baseline, None, None), program, work),
+                **module.plan(run, subject, objects_of(subject, mine, None), program, work),
             }
             run.record(plan_path, plan, signer)
         resumes = sum(line.event == "resume" and line.path == plan_path for line in run.lines())
-        objects = Objects(baseline, layout.build_outputs(run.path, candidate), subject.build)
         if gate == "environment":
-            found = environment.measure(subject, objects, holding)
+            found = environment.measure(subject, arm, mine, holding)
         else:
+            objects = objects_of(subject, mine, layout.build_outputs(run.path, candidate))
             found = operator.measure(run, subject, objects, program, work, plan, secret)
     symbol = subject.build.get("launch", {}).get("symbol", "")
     answer = observe(subject.task, subject.candidate, symbol, subject.campaign, profiled)
@@ -166,7 +167,7 @@ def _measure(
         "id": gate,
         "gate": gate,
         "parents": [*subject.parents, ref(plan, run.read(plan_path))],
-        "identity": subject.identity(host_reference.environment(baseline), baseline.digest),
+        "identity": subject.identity(host_reference.environment(arm), mine.digest),
         "isolation": found.isolation,
         "evidence": "measured",
         "status": fold([check["outcome"] for check in found.checks]),

@@ -18,7 +18,7 @@ NAMES = {
     "mapped_in_baseline": "negative_mapped_in_baseline",
     "files_in_baseline": "negative_files_in_baseline",
 }
-PERTURBED = ("cases", "differs", "rejected")
+PERTURBED = ("object_digest", "cases", "differs", "rejected")
 
 
 def figures(facts: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from akf.evaluate.checks import evidence, timing
 from akf.evaluate.planning import operator_gain
 from akf.evaluate.program import Answer, Program
 from akf.evaluate.program import run as run_harness
-from akf.evaluate.request import BATCHES, Objects, harness_plan, harness_request, seeds_for
+from akf.evaluate.request import BATCHES, Objects, PythonObjects, harness_plan, harness_request, seeds_for
 from akf.evaluate.subject import Found, Subject
 from akf.harness.plan import planned_ids
 from akf.store.collect import read_plain
@@ -36,7 +36,7 @@ EVIDENCE = ("sensitivity", "correctness", "isfinite", "hit_proof")
 _NO_SECRET = b""
 
 
-def plan(run: Run, subject: Subject, objects: Objects, program: Program, work: Path) -> dict[str, Any]:
+def plan(run: Run, subject: Subject, objects: Objects | PythonObjects, program: Program, work: Path) -> dict[str, Any]:
     """Launches per batch, measurements, sample ids and cases; opens the baseline only."""
     own = f"attempts/{subject.candidate['id']}/samples/{GATE}"
     shared = _shared_noise(run, subject, program.digest)
@@ -75,7 +75,13 @@ def preview(run: Run, subject: Subject) -> dict[str, Any]:
 
 
 def measure(
-    run: Run, subject: Subject, objects: Objects, program: Program, work: Path, plan: dict[str, Any], secret: bytes
+    run: Run,
+    subject: Subject,
+    objects: Objects | PythonObjects,
+    program: Program,
+    work: Path,
+    plan: dict[str, Any],
+    secret: bytes,
 ) -> Found:
     """Run the harness and read its answers."""
     seeds = _seeds(subject, secret)
@@ -120,7 +126,9 @@ def _seeds(subject: Subject, secret: bytes) -> dict[str, str]:
     return seeds_for(subject.task, secret, digests["Candidate"], digests["Build"], GATE, subject.candidate["id"])
 
 
-def _calibrate(subject: Subject, objects: Objects, program: Program, work: Path) -> tuple[dict[str, int], int]:
+def _calibrate(
+    subject: Subject, objects: Objects | PythonObjects, program: Program, work: Path
+) -> tuple[dict[str, int], int]:
     request = harness_request(subject.task, subject.campaign, objects, "auto", _seeds(subject, _NO_SECRET))
     answer = run_harness(program, "calibrate", request, work, float(subject.task["budget"]["evaluation_s"]))
     check = answer.report["checks"]["calibration"]

@@ -74,9 +74,9 @@ class PythonObject(NamedTuple):
 
 
 class PythonObjects(NamedTuple):
-    """The modules of one evaluation."""
+    """The modules of one evaluation; the baseline may be the arm's own library."""
 
-    baseline: PythonObject
+    baseline: PythonObject | Baseline
     candidate: PythonObject | None = None
     perturbed: PythonObject | None = None
 
@@ -113,7 +113,7 @@ def harness_request(
         seeds: hex seed by case and row id.
         device: where tensors of modules live: `cpu`, `cuda` or `npu`.
     """
-    specs = {} if isinstance(objects, PythonObjects) else _specs(objects)
+    specs = _specs(objects)
     tolerance = {"atol": task["tolerance"]["atol"], "rtol": task["tolerance"]["rtol"]}
     dtypes = sorted({operand["dtype"] for operand in task["abi"]["operands"] if operand["access"] != "in"})
     cases = [*({**row, "inputs": "normal"} for row in task["rows"]), *task.get("cases", ())]
@@ -233,31 +233,34 @@ def _elements(operand: dict[str, Any], symbols: dict[str, int]) -> int:
 def _modules(objects: PythonObjects) -> dict[str, Any]:
     roles = {"baseline": objects.baseline, "candidate": objects.candidate, "perturbed": objects.perturbed}
     return {
-        role: {"abi": "python", "path": str(each.path), "digest": each.digest, "entry": each.entry}
+        role: _library(each)
+        if isinstance(each, Baseline)
+        else {"abi": "python", "path": str(each.path), "digest": each.digest, "entry": each.entry}
         for role, each in roles.items()
         if each is not None
     }
 
 
-def _specs(objects: Objects) -> dict[str, LaunchSpec]:
-    specs = {"baseline": objects.baseline.spec}
-    if objects.build is not None:
+def _specs(objects: Objects | PythonObjects) -> dict[str, LaunchSpec]:
+    specs = {"baseline": objects.baseline.spec} if isinstance(objects.baseline, Baseline) else {}
+    if isinstance(objects, Objects) and objects.build is not None:
         spec = parse_spec(objects.build["launch"])
         specs |= {"candidate": spec, "perturbed": spec}
     return specs
 
 
-def _artifacts(objects: Objects) -> dict[str, Any]:
-    baseline = objects.baseline
-    found = {
-        "baseline": {
-            "path": str(baseline.library),
-            "digest": baseline.digest,
-            "symbol": baseline.spec.symbol,
-            "launcher": str(baseline.launcher),
-            "launcher_digest": baseline.launcher_digest,
-        }
+def _library(baseline: Baseline) -> dict[str, Any]:
+    return {
+        "path": str(baseline.library),
+        "digest": baseline.digest,
+        "symbol": baseline.spec.symbol,
+        "launcher": str(baseline.launcher),
+        "launcher_digest": baseline.launcher_digest,
     }
+
+
+def _artifacts(objects: Objects) -> dict[str, Any]:
+    found = {"baseline": _library(objects.baseline)}
     if objects.build is None or objects.folder is None:
         return found
     by_subject = {output["subject"]: output for output in objects.build["outputs"] if output["role"] != "log"}

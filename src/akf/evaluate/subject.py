@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from akf.contracts.canonical import digest
-from akf.contracts.gates import BINARY_STAGES
+from akf.contracts.gates import BINARY_STAGES, loadable
 from akf.contracts.identity import expected, machine_digest
 from akf.contracts.loader import parse
 from akf.contracts.problems import PreconditionError
@@ -45,7 +45,7 @@ class Subject(NamedTuple):
         if build.value["outcome"] != "built":
             message = f"{candidate!r} did not compile, so there is nothing to measure"
             raise PreconditionError.of("AKF-P117", message, found=list(build.value.get("reasons", ())))
-        if build.value["stage"] not in BINARY_STAGES:
+        if not loadable(build.value):
             message = f"the Build of {candidate!r} ends at {build.value['stage']}, which cannot be loaded"
             stopped = build.value.get("stopped", {}).get("message")
             raise PreconditionError.of(

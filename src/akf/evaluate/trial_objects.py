@@ -16,8 +16,8 @@ from akf.build.objects import build_subject
 from akf.candidates.submit import read_submission
 from akf.contracts.canonical import digest
 from akf.contracts.files import read_input
+from akf.contracts.gates import PYTHON
 from akf.contracts.problems import PreconditionError
-from akf.contracts.rules.task import PYTHON
 from akf.evaluate.request import Objects, PythonObject, PythonObjects, python_object
 from akf.frameworks.host_reference import Baseline
 from akf.routes.host_cpp import NATIVE, PRODUCT, launcher_source

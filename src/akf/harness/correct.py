@@ -334,15 +334,16 @@ class _Judge:
 
 def _perturbed(bench: Bench, prepared: Sequence[Prepared], candidate: Pass, done: Pass) -> dict[str, Any]:
     """Whether the wrong kernel's outputs differ from the candidate's and fail the oracle, on every control case."""
+    digest = bench.request.artifacts["perturbed"].digest
     if done.failure is not None:
-        return {"rejected": False, "differs": False, "failure": str(done.failure)}
+        return {"object_digest": digest, "rejected": False, "differs": False, "failure": str(done.failure)}
     cases = [item for item in prepared if item.case.control and not item.twin]
     rejected = differs = bool(cases)
     for item in cases:
         run = done.outputs[item.key][0]
         rejected = rejected and not _accepted(bench, item, _tensors(item, run))
         differs = differs and run not in candidate.outputs.get(item.key, [])
-    return {"rejected": rejected, "differs": differs, "cases": len(cases)}
+    return {"object_digest": digest, "rejected": rejected, "differs": differs, "cases": len(cases)}
 
 
 def check(bench: Bench) -> dict[str, Any]:

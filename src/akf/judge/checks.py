@@ -5,6 +5,7 @@ Invariants:
 - The summary counts only where it says what samples cannot: that the machine, the clock or the run was at fault.
 - A plan that differs from the Campaign (pairs, design, statistic, rows, weights) makes its checks incomparable.
 - A/A outside the noise limit makes those checks incomparable whose threshold or margin it could swallow.
+- The operator gate's hit proof counts as far as its figures are those of the Build.
 - A gate whose identity differs from the Campaign's counts as incomparable, neither pass nor fail.
 - The reproduction gate's gains are claimed at error alpha/k, k the tries of the Task so far.
 """
@@ -18,6 +19,7 @@ from akf.contracts.gates import GATES, PER_RANK, required_checks
 from akf.contracts.identity import capability_of
 from akf.contracts.measured import Measured, swallows
 from akf.judge.evidence import Artifact, Evidence
+from akf.judge.hit import unproved
 from akf.judge.planned import Found, Planned, rule_of, same_rows
 from akf.judge.roofline import floor_ns, launch_ns
 
@@ -116,7 +118,11 @@ def _claimed(evidence: Evidence, blank: Judged, claimed: list[Artifact]) -> Judg
         outcome, codes = "not_run", ("PROFILER_ON",)
     elif blank.check in PER_RANK and outcome == "pass":
         missing = _not_hit(evidence, blank.gate, claimed)
-        outcome, codes = ("not_run", (missing,)) if missing else (outcome, codes)
+        lacking = next(filter(None, (unproved(evidence.build, check) for check in claimed)), "")
+        if missing:
+            outcome, codes = "not_run", (missing,)
+        elif lacking and blank.gate == "operator":
+            return blank._replace(outcome="not_run", codes=("HIT_NOT_PROVED",), note=lacking)
     return blank._replace(outcome=outcome, codes=codes, note=worst.get("note") or "")
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from akf.contracts.canonical import digest
-from akf.contracts.gates import BINARY_STAGES, GATES
+from akf.contracts.gates import BINARY_STAGES, GATES, loadable
 from akf.contracts.justified import justified_problems, triage_of
 from akf.contracts.problems import AkfError, IntegrityError, Problem
 from akf.contracts.tree import tree_digest
@@ -206,7 +206,7 @@ def _outputs(files: Mapping[str, bytes], found: Mapping[str, Artifact], base: st
         return []
     problems = _exactly(files, build["outputs"], f"{base}/build/", path)
     measured = [gate for gate in GATES[1:] if f"{base}/gates/{gate}.json" in found]
-    if measured and build["stage"] not in BINARY_STAGES:
+    if measured and not loadable(build):
         message = f"the gate {measured[0]} stands on a Build that ends at {build['stage']}, before any binary"
         problems.append(_problem("AKF-I402", message, path, expected=list(BINARY_STAGES), found=build["stage"]))
     return problems

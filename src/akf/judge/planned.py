@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from akf.contracts.canonical import digest
+from akf.contracts.gates import routes_of
 from akf.contracts.identity import capability_of, differing, expected
 from akf.contracts.measured import Measured, measure
 from akf.judge.evidence import Artifact, Evidence, Lender
@@ -114,7 +115,7 @@ def _differences(evidence: Evidence, gate: Artifact) -> list[str]:
     found = differing(_wanted(evidence), gate["identity"])
     if capability_of(campaign, task, claim["route"]) is None:
         found.append("capability")
-    if claim["route"] not in task["routes"] or claim["abi"] != task["abi"]["kind"]:
+    if claim["route"] not in routes_of(task) or claim["abi"] != task["abi"]["kind"]:
         found.append("task")
     build = evidence.build
     environment = campaign["environment"]

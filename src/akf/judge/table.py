@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from akf import stats
+from akf.contracts.gates import PYTHON
 from akf.judge.checks import Judged, JudgedGate
 from akf.judge.evidence import Evidence
 
@@ -150,7 +151,8 @@ def _forbidden(evidence: Evidence) -> Iterator[Reason]:
         grounds.append("no triage stands behind the Task")
     if isolation is not None and _too_weak(isolation, minimum):
         grounds.append(f"the isolation {isolation} is weaker than {minimum}")
-    built = evidence.build["isolation"] if evidence.build is not None else None
+    ran = evidence.build is not None and evidence.build["route"] != PYTHON  # nothing runs to build a module
+    built = evidence.build["isolation"] if evidence.build is not None and ran else None
     if built is not None and _too_weak(built, minimum):
         grounds.append(f"the isolation {built} of the Build is weaker than {minimum}")
     for ground in grounds:

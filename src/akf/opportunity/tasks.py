@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from akf.contracts.documents import load
+from akf.contracts.gates import routes_of
 from akf.contracts.identity import capability_of
 from akf.contracts.loader import Document, parse, read_input
 from akf.contracts.problems import ConflictError, InvalidError, PreconditionError, Problem, UsageError
@@ -147,11 +148,12 @@ def with_texts(document: Document) -> Value:
 
 def _covered(document: Document, task: Value, run: Run) -> None:
     problems: list[Problem] = []
-    for index, route in enumerate(task["routes"]):
+    for index, route in enumerate(routes_of(task)):
         if capability_of(run.campaign, task, route) is None:
             message = f"no capability tuple of the Campaign covers {task['op']} on route {route} over this domain"
             hint = "unknown combinations fail closed: narrow the Task, or add a tuple that was shown to work"
-            problems.append(at(document, f"/routes/{index}", "AKF-P103", message, hint=hint))
+            pointer = f"/routes/{index}" if task["routes"] else "/abi/kind"
+            problems.append(at(document, pointer, "AKF-P103", message, hint=hint))
     workload = parse(run.read("workload.json"), "workload.json").value
     callsites = [site["id"] for site in workload["callsites"]]
     if task["callsite"] is not None and task["callsite"] not in callsites:

@@ -136,6 +136,8 @@ Route = Literal[
     "host_cpp",
     "triton_cuda",
 ]
+AnyRoute = Literal[Route, "python"]
+"""A route, or `python`: a module that is called as it is, and that nothing compiles."""
 Isolation = Literal["bwrap", "userns", "container", "uid", "none"]
 StageName = Literal["short_prefill", "long_prefill", "decode", "mixed"]
 TaskType = Literal["kernel", "integration", "configuration", "pipeline"]

@@ -1,8 +1,14 @@
-"""Build: source to binary, bound to tools, commands and outputs. Owner: builder. Also the launch spec and Toolchain."""
+"""Build: source to binary, bound to tools, commands and outputs. Owner: builder. Also the launch spec and Toolchain.
+
+Invariants:
+- A Build of route `python` compiles nothing: no tool, no command, stage `source`. Its outputs are the candidate's files
+  and those of the Task's deliberately wrong module, as they were frozen.
+"""
 
 from typing import Literal
 
 from akf.contracts.models.base import (
+    AnyRoute,
     Artifact,
     Code,
     Count,
@@ -32,7 +38,9 @@ Stage = Literal[
     "source", "host_parts", "frontend_ir", "linalg", "hivm_ir", "lowered_mlir", "ascendc_source", "cpu_sim_so", "shared_object",
     "cubin", "device_object",
 ]  # fmt: skip
-Role = Literal["kernel_object", "host_tiling", "infer_shape", "aclnn", "torch_binding", "meta", "ir", "launcher", "log"]
+Role = Literal[
+    "kernel_object", "host_tiling", "infer_shape", "aclnn", "torch_binding", "module", "meta", "ir", "launcher", "log",
+]  # fmt: skip
 TrustClass = Literal["device_code", "host_code", "data"]
 
 
@@ -231,29 +239,32 @@ class Build(Artifact):
     reasons: tuple[Text, ...] = several(
         "Why it failed, in the compiler's words.", ["kernel.cpp:3: error: expected ';'"]
     )
-    route: Route = about("Route that the candidate took from source to binary.", "host_cpp")
+    route: AnyRoute = about("Route that the candidate took from source to binary; `python` took none.", "host_cpp")
     soc: Name = about("SoC that it was compiled for.", "x86_64")
-    toolkit: ExactToolkit = about("Toolkit that compiled.", sample(ExactToolkit))
+    toolkit: ExactToolkit = about("Toolkit that compiled; the arm's where nothing was.", sample(ExactToolkit))
     stopped: Stopped | None = maybe("Why the build goes no deeper than its stage.", sample(Stopped))
-    stage: Stage = about("Deepest stage reached; only an object satisfies a gate that needs a binary.", "shared_object")
+    stage: Stage = about(
+        "Deepest stage reached; only an object, or a module's `source`, satisfies a gate that runs it.", "shared_object"
+    )
     source_digest: Digest | None = maybe("Digest of the source tree of a diagnostic Build.", "sha256:" + "0" * 64)
     options: tuple[Setting, ...] = several("Options that a diagnostic Build was made with.", [sample(Setting)])
     toolchains: tuple[Ref, ...] = several("Registered toolchains that the tools come from.", refs("Toolchain"))
     tools: tuple[Tool, ...] = about(
-        "Tools that took part.",
+        "Tools that took part; none where nothing was compiled.",
         [sample(Tool)],
-        min_length=1,
     )
     commands: tuple[Command, ...] = about(
         "Commands in order; none when the route took no source.",
         [sample(Command)],
     )
-    variables: tuple[Setting, ...] = about("The whole environment that the commands saw.", [sample(Setting)])
+    variables: tuple[Setting, ...] = about(
+        "The whole environment that the commands saw; empty where there were none.", [sample(Setting)]
+    )
     inputs_digest: Digest | None = maybe(
         "Digest over sources with their modes, options, commands, environment and tools: all that changes the result.",
         "sha256:" + "0" * 64,
     )
-    isolation: Isolation = about("Isolation of the build.", "userns")
+    isolation: Isolation = about("Isolation of the build; `none` where nothing ran.", "userns")
     sandbox: Shut | None = maybe("How the commands were shut in.", sample(Shut))
     outputs: tuple[Output, ...] = about(
         "Files that the build produced.",

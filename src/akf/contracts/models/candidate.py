@@ -8,6 +8,7 @@ Invariants:
 from typing import Literal
 
 from akf.contracts.models.base import (
+    AnyRoute,
     Artifact,
     Count,
     Digest,
@@ -16,7 +17,6 @@ from akf.contracts.models.base import (
     Positive,
     Ref,
     RelPath,
-    Route,
     ShortId,
     Symbol,
     Text,
@@ -44,7 +44,7 @@ class Hypothesis(Value):
 
 
 class Claim(Value):
-    route: Route = about("Route that builds it.", "host_cpp")
+    route: AnyRoute = about("Route that builds it; `python` for the `python` ABI, which nothing compiles.", "host_cpp")
     abi: Literal["binary", "python"] = about("How it is called.", "binary")
     hypothesis: Hypothesis = about(
         "The one main hypothesis.",

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from akf.contracts.models.base import (
+    AnyRoute,
     Artifact,
     Code,
     Count,
@@ -17,7 +18,6 @@ from akf.contracts.models.base import (
     Platform,
     Positive,
     Ref,
-    Route,
     Scalar,
     Symbol,
     Text,
@@ -85,7 +85,7 @@ class Envelope(Value):
     platform: Platform = about("Platform that was measured.", "host")
     soc: Name = about("Full name of the SoC that was measured, or the architecture of a host.", "x86_64")
     toolkit: ExactToolkit = about("Toolkit that was measured, exact.", sample(ExactToolkit))
-    route: Route = about("Route that produced the kernel.", "host_cpp")
+    route: AnyRoute = about("Route that produced the kernel.", "host_cpp")
     graph: GraphMode = about("Whether the claim is about eager launches or graph replay.", "eager")
     arm: Id = about("Framework arm that was measured.", "host_reference")
     model: Name = about("Model that was served.", "Qwen3-8B")

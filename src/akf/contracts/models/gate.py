@@ -9,6 +9,7 @@ Invariants:
 from typing import Literal
 
 from akf.contracts.models.base import (
+    AnyRoute,
     Artifact,
     Code,
     Count,
@@ -26,7 +27,6 @@ from akf.contracts.models.base import (
     Positive,
     Ref,
     RelPath,
-    Route,
     Scalar,
     Text,
     Value,
@@ -54,7 +54,7 @@ class Identity(Value):
     lane: Lane = about("Lane that the evidence belongs to.", "per_framework_native_ab")
     soc: Name = about("Full SoC name, or the architecture of a host.", "x86_64")
     toolkit: ExactToolkit = about("Toolkit as read where the work ran.", sample(ExactToolkit))
-    route: Route = about("Route of the candidate.", "host_cpp")
+    route: AnyRoute = about("Route of the candidate.", "host_cpp")
     graph: GraphMode = about("Whether launches were eager or replayed from a graph.", "eager")
     frameworks: tuple[FrameworkRevision, ...] = about(
         "Framework and plugins.", [sample(FrameworkRevision)], min_length=1

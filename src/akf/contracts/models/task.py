@@ -13,6 +13,7 @@ Invariants:
 from typing import Literal
 
 from akf.contracts.models.base import (
+    AnyRoute,
     Artifact,
     Code,
     Count,
@@ -101,7 +102,7 @@ class SourceText(Value):
 class TaskKernel(Value):
     """A kernel that the Task brings along."""
 
-    route: Route | Literal["python"] = about("Route that builds it; `python` for a module `kernel.py`.", "host_cpp")
+    route: AnyRoute = about("Route that builds it; `python` for a module `kernel.py`.", "host_cpp")
     path: RelPath = about("Its folder in the Task's folder.", "perturbed/host_cpp")
     files: tuple[SourceText, ...] | None = fill(OPEN, "Its files, frozen with the Task.", [sample(SourceText)])
 

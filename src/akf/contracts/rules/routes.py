@@ -3,9 +3,12 @@
 Invariants:
 - Evidence never crosses platforms: an Ascend Campaign names Ascend routes only, `host` and `cuda` their own.
 - `pypto_pro_cce` exists for 950PR and 950DT alone.
+- `python`, a module that nothing compiles, exists everywhere; whether it may be promoted is another question.
 """
 
 from __future__ import annotations
+
+from akf.contracts.gates import PYTHON
 
 ASCEND_ROUTES = (
     "ascendc_direct", "catlass_cpp", "triton_ascend", "tilelang_ascend_ascendc", "tilelang_ascend_pto_headers",
@@ -18,7 +21,7 @@ ONLY_950 = ("pypto_pro_cce",)
 
 def route_problem(platform: str, route: str, family: str, soc: str | None) -> str | None:
     """Why this route may not be named here, in one sentence, or None."""
-    known = ROUTES.get(platform, ())
+    known = (*ROUTES.get(platform, ()), PYTHON)
     if route not in known:
         return f"route {route} does not exist on platform {platform}; there are: {', '.join(known)}"
     if route in ONLY_950 and not (

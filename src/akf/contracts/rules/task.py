@@ -10,6 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
+from akf.contracts.gates import PYTHON
 from akf.contracts.loader import Document
 from akf.contracts.problems import PreconditionError, Problem
 from akf.contracts.rules.campaign import WRITABLE
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 KERNEL = ("op", "callsite", "graph", "routes", "abi", "rows", "tolerance", "reference", "perturbed")
 """What a kernel is judged by, beside cases and domain, which may be empty."""
-PYTHON = "python"
-"""Where a kernel's route would stand: a module that is called as it is."""
 _JUDGED = ("abi", "rows", "tolerance", "reference", "perturbed", "routes", "cases", "domain")
 
 
