@@ -15,7 +15,7 @@ import click
 import typer
 
 from akf.cli.result import FORMATS, Result, Settings
-from akf.cli.signatures import checks, routes, runs, traffic
+from akf.cli.signatures import checks, routes, runs, traffic, workers
 from akf.cli.start import LATER, not_yet
 
 
@@ -45,7 +45,7 @@ app = typer.Typer(
     },
 )
 
-COMMANDS: dict[str, dict[str, Callable[..., Result]]] = {
+COMMANDS: dict[str, dict[str, Callable[..., Result | None]]] = {
     "": {
         "validate-suite": checks.validate_suite,
         "validate-campaign": checks.validate_campaign,
@@ -65,6 +65,7 @@ COMMANDS: dict[str, dict[str, Callable[..., Result]]] = {
         "status": runs.status,
         "report": runs.report,
         "survey": traffic.survey,
+        "worker": workers.worker,
         "schema": checks.schema,
         "explain": checks.explain,
         "demo": runs.demo,

@@ -34,7 +34,7 @@ USAGE = 2
 LATER = frozenset({
     "arm", "bundle", "calibrate", "capture", "deploy", "diff", "doctor", "init",
     "job", "judge-suite", "knowledge", "release", "rollback", "runtime", "server",
-    "verify", "worker",
+    "verify",
 })  # fmt: skip
 
 

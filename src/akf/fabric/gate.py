@@ -1,0 +1,226 @@
+"""The door of the Worker Service: who may come in, with how much, and the three calls that are answered right here.
+
+Invariants:
+- Nobody is answered without a token where there are tokens, but for the question whether the service lives.
+- A body is counted as it comes; one that is too large is refused with 413 before more of it is read.
+- The calls that are made most, `status`, `acquire_device` and `release_device`, are answered without a framework, when
+  they are plain; whatever is not plain goes the long way and is answered there, in the same words.
+- Whoever waits and goes away is noticed: what it waited for is ended, and what it was given goes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import orjson
+from fastapi import HTTPException
+
+from akf.contracts.problems import AkfError, BlockedError, ConflictError, StorageError
+from akf.fabric.access import Access, Who
+from akf.fabric.local import LocalWorker
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Answer = TypeVar("Answer")
+
+FORM_BYTES = 1 << 20
+"""How large a body may be that holds no package."""
+PACKAGES = frozenset(f"/api/v1/{name}" for name in ("verify", "profile", "profile_single_task", "generate_reference"))
+_ACQUIRE, _RELEASE, _STATUS = "/api/v1/acquire_device", "/api/v1/release_device", "/api/v1/status"
+_OPEN = frozenset({"/health"})
+_ADMIN = frozenset({"/api/v1/drain"})
+_FORM = b"application/x-www-form-urlencoded"
+_STATUSES: tuple[tuple[type[AkfError], int], ...] = ((BlockedError, 503), (StorageError, 503), (ConflictError, 409))
+GONE = 499
+"""The status of an answer that nobody gets."""
+
+
+class TooLarge(HTTPException):
+    """A body that is larger than it may be."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(413, _too_large(most)["detail"], {"Connection": "close"})
+
+
+class GoneError(Exception):
+    """Whoever asked went away."""
+
+
+def status_of(error: AkfError) -> int:
+    """The HTTP status of a refusal."""
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 400)
+
+
+def body_of(error: AkfError) -> dict[str, Any]:
+    """The body of a refusal: the text that clients of the AIKG wire show, and the problems."""
+    return {"detail": error.problems[0].message, "problems": [problem.to_json() for problem in error.problems]}
+
+
+class Gate:
+    """The door.
+
+    Args:
+        app: everything behind it.
+        worker: whose devices are lent.
+        access: who may come in.
+        package_bytes: how large a body with a package may be.
+    """
+
+    def __init__(self, app: App, worker: LocalWorker, access: Access, package_bytes: int) -> None:
+        self._app = app
+        self._worker = worker
+        self._access = access
+        self._package_bytes = package_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path: str = scope["path"]
+        headers = dict(scope["headers"])
+        shown = headers.get(b"authorization")
+        who = self._access.who(None if shown is None else shown.decode("latin-1"))
+        if path not in _OPEN:
+            if who is None:
+                asks = [(b"www-authenticate", b'Basic realm="akf"')]
+                await answer(send, 401, {"detail": "a token is needed: bearer, or the password of Basic"}, asks)
+                return
+            wanted = "admin" if path in _ADMIN else "reader" if scope["method"] in {"GET", "HEAD"} else "user"
+            if not who.may(wanted):
+                await answer(send, 403, {"detail": f"the role {who.role} may not do that: {wanted} may"})
+                return
+            scope.setdefault("state", {})["who"] = who
+        most = self._package_bytes if path in PACKAGES else FORM_BYTES
+        size = headers.get(b"content-length", b"0")
+        if size.isdigit() and int(size) > most:
+            await answer(send, 413, _too_large(most), [(b"connection", b"close")])
+            return
+        bounded = _Bounded(receive, send, most)
+        try:
+            if who is None or not await self._at_once(scope, headers, bounded, who):
+                await self._app(scope, bounded.receive, bounded.send)
+        except TooLarge:
+            if not bounded.answered:
+                await answer(send, 413, _too_large(most), [(b"connection", b"close")])
+
+    async def _at_once(self, scope: Scope, headers: dict[bytes, bytes], bounded: _Bounded, who: Who) -> bool:
+        """Answer what is plain; tells whether it was."""
+        path, method = scope["path"], scope["method"]
+        if path == _STATUS and method == "GET":
+            await answer(bounded.send, 200, await self._worker.status())
+            return True
+        if path not in {_ACQUIRE, _RELEASE} or method != "POST" or headers.get(b"content-type") != _FORM:
+            return False
+        form = _plain_form(await bounded.whole())
+        if path == _ACQUIRE and form.keys() == {"task_id"}:
+            work = self._worker.acquire_device(form["task_id"], who.name)
+            try:
+                device = await attended(bounded.receive, work)
+            except AkfError as error:
+                await answer(bounded.send, status_of(error), body_of(error))
+            except GoneError:
+                pass
+            else:
+                await answer(bounded.send, 200, {"device_id": device})
+            return True
+        number = form.get("device_id", "")
+        if path == _RELEASE and form.keys() == {"task_id", "device_id"} and number.isascii() and number.isdigit():
+            await self._worker.release_device(form["task_id"], int(number[:19]), who.name)
+            await answer(bounded.send, 200, {"status": "ok"})
+            return True
+        return False
+
+
+class _Bounded:
+    """The two directions of a request, with its body counted, and given again when it was looked at."""
+
+    def __init__(self, receive: Receive, send: Send, most: int) -> None:
+        self._receive = receive
+        self._send = send
+        self._left = self._most = most
+        self._again: list[Message] = []
+        self.answered = False
+
+    async def receive(self) -> Message:
+        if self._again:
+            return self._again.pop(0)
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
+                raise TooLarge(self._most)
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.answered = True
+        await self._send(message)
+
+    async def whole(self) -> bytes:
+        """All of the body, which is kept for whoever comes after."""
+        parts: list[Message] = []
+        while True:
+            message = await self.receive()
+            parts.append(message)
+            if message["type"] != "http.request" or not message.get("more_body"):
+                break
+        self._again = parts[:]
+        data = b"".join(part.get("body", b"") for part in parts)
+        self._again = [{"type": "http.request", "body": data, "more_body": False}]
+        if parts[-1]["type"] != "http.request":
+            self._again = [parts[-1]]
+        return data
+
+
+async def attended(receive: Receive, work: Coroutine[Any, Any, Answer]) -> Answer:
+    """Do something for whoever asked, as long as it stays.
+
+    Raises:
+        GoneError: it went away; what was done for it is ended.
+    """
+    doing = asyncio.ensure_future(work)
+    watching = asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait([doing, watching], return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise GoneError
+        return doing.result()
+    finally:
+        for task in (doing, watching):
+            if not task.done():
+                task.cancel()
+                with suppress(BaseException):
+                    await task
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def answer(send: Send, status: int, body: object, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    """Send one JSON document."""
+    data = orjson.dumps(body)
+    fields = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data)), *(headers or [])]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": data})
+
+
+def _plain_form(data: bytes) -> dict[str, str]:
+    """The fields of a form; none when it is not plain."""
+    try:
+        pairs = parse_qsl(data.decode("ascii"), keep_blank_values=True, strict_parsing=True, max_num_fields=4)
+        return dict(pairs) if len({name for name, _ in pairs}) == len(pairs) else {}
+    except ValueError:
+        return {}
+
+
+def _too_large(most: int) -> dict[str, str]:
+    return {"detail": f"the request is larger than {most} bytes"}

@@ -1,0 +1,307 @@
+"""The keeper: a small process that starts packages' programs, each in namespaces of its own, and says how they ended.
+
+It is run as a file, `python -I -S -B keeper.py`, with a socket as standard input, and imports the standard library
+only. The service would have to start an interpreter for each program to do the same; the keeper only forks.
+
+Invariants:
+- A program runs below the first process of a PID namespace: when the program has ended, or that process is killed, the
+  kernel ends everything in it, however it was started. That it has ended is said after that, never before.
+- When the service dies, the keeper dies; when the keeper dies, everything that it started dies.
+- A program sees the machine read-only. It writes in one folder, which stands for /tmp and /var/tmp, and in a /dev/shm
+  of its own. Hidden folders are empty. It has the machine's devices, no network but its own loopback, no other process.
+- It has no descriptor but 0, 1 and 2, no capability in its user namespace, and can gain no privilege.
+- Where the kernel allows no namespaces (`isolation: "group"`) there is the end of the tree, by a sweep, no more.
+- A set-up that fails is said as such. Nothing of the program has run then.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+from typing import Any, NoReturn
+
+FAILED = 125
+_MESSAGE_BYTES = 1 << 20
+_DESCRIPTORS = 3
+_LAST_CAPABILITY = 63
+_SIGNALLED = 128
+_ROUNDS = 1000
+_TASKS = 4096
+_GIVEN_ONCE = 301
+_OWN_PID_MAX = (6, 14)
+"""Since this kernel a PID namespace has a bound of its own; before, the file is the whole machine's."""
+_PDEATHSIG, _SUBREAPER, _CAP_DROP, _NO_NEW_PRIVS = 1, 36, 24, 38
+_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000
+_NEWNET = 0x40000000
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 4096, 16384, 1 << 18
+_MOUNT_SETATTR = 442
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_IFREQ, _UP, _SET_FLAGS = struct.Struct("16sh14x"), 1, 0x8914
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main() -> None:
+    """Start what comes, until the other side is gone."""
+    _prctl(_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != int(sys.argv[1]):
+        return
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reads them off
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's interrupt is the service's to answer
+    server = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    while True:
+        data, passed = _received(server)
+        if not data:
+            return
+        if len(passed) == _DESCRIPTORS and os.fork() == 0:
+            server.close()
+            os._exit(_outside(json.loads(data), *passed))
+        for descriptor in passed:
+            os.close(descriptor)
+
+
+def _received(server: socket.socket) -> tuple[bytes, list[int]]:
+    passed = array.array("i")
+    data, ancillary, _, _ = server.recvmsg(_MESSAGE_BYTES, socket.CMSG_LEN(_DESCRIPTORS * passed.itemsize))
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            passed.frombytes(content[: len(content) - len(content) % passed.itemsize])
+    return data, list(passed)
+
+
+def _outside(order: dict[str, Any], out: int, err: int, report: int) -> int:
+    """Be the one outside, which says what happens."""
+    said = socket.socket(fileno=report)
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _die_with_parent()
+        os.setsid()
+        status = (
+            _shut_in(order, out, err, said) if order["isolation"] == "namespaces" else _swept(order, out, err, said)
+        )
+    except OSError as error:
+        _say(said, {"failed": error.strerror or str(error)})
+        return FAILED
+    _say(said, {"status": status})
+    return 0
+
+
+def _shut_in(order: dict[str, Any], out: int, err: int, said: socket.socket) -> int:
+    owner = os.geteuid(), os.getegid()
+    _check(_libc.unshare(_NAMESPACES | _NEWNET), "unshare")
+    for name, text in (("setgroups", "deny"), ("uid_map", "{0} {0} 1"), ("gid_map", "{1} {1} 1")):
+        _write(f"/proc/self/{name}", text.format(*owner))
+    alive, held = os.pipe()
+    trouble, troubled = os.pipe()
+    first = os.fork()
+    if first == 0:
+        os.close(held)
+        os.close(trouble)
+        _inside(order, out, err, alive, troubled)
+    os.close(troubled)
+    _hand_over(said, first)
+    for descriptor in (out, err, alive):
+        os.close(descriptor)
+    why = os.read(trouble, 4096)
+    status = _status(os.waitpid(first, 0)[1])
+    if why:
+        raise OSError(0, why.decode("utf-8", "replace"))
+    return status
+
+
+def _inside(order: dict[str, Any], out: int, err: int, alive: int, troubled: int) -> NoReturn:
+    """Be the first process of the namespace, and end with the program."""
+    try:
+        _prctl(_PDEATHSIG, signal.SIGKILL)
+        if select.select([alive], [], [], 0)[0]:  # the one outside died before it could be watched
+            os._exit(FAILED)
+        _arrange(order)
+        program = os.fork()
+        if program == 0:
+            _become(order, out, err)
+        for descriptor in (out, err, troubled):
+            os.close(descriptor)
+        while True:
+            ended, status = os.waitpid(-1, 0)
+            if ended == program:
+                os._exit(_status(status))
+    except OSError as error:
+        os.write(troubled, (error.strerror or str(error)).encode("utf-8", "replace"))
+    finally:
+        os._exit(FAILED)
+
+
+def _arrange(order: dict[str, Any]) -> None:
+    """Mounts, processes and network as a program finds them."""
+    _mount("none", "/", None, _REC | _PRIVATE)
+    own = os.open(order["folder"], os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)  # its name may be hidden below
+    _attributes("/", _AT_RECURSIVE, put=_RDONLY | _NOSUID)
+    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    if tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2]) >= _OWN_PID_MAX:
+        _write("/proc/sys/kernel/pid_max", str(_GIVEN_ONCE + _TASKS))
+    for folder in order["hidden"]:
+        if os.path.isdir(folder):
+            _mount("none", folder, "tmpfs", _RDONLY | _NOSUID | _NODEV, "size=4k,mode=555")
+    if os.path.isdir("/dev/shm"):
+        _mount("none", "/dev/shm", "tmpfs", _NOSUID | _NODEV, "mode=1777")
+    for target in ("/tmp", "/var/tmp"):
+        if os.path.isdir(target):
+            _mount(f"/proc/self/fd/{own}", target, None, _BIND)
+            _attributes(target, 0, taken=_RDONLY)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        fcntl.ioctl(probe, _SET_FLAGS, _IFREQ.pack(b"lo", _UP))
+
+
+def _swept(order: dict[str, Any], out: int, err: int, said: socket.socket) -> int:
+    """Without namespaces: start it, and end whatever of it is left afterwards, or when this is told to."""
+    _prctl(_SUBREAPER, 1)
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    program = os.fork()
+    if program == 0:
+        signal.set_wakeup_fd(-1)
+        _become(order, out, err)
+    for descriptor in (out, err):
+        os.close(descriptor)
+    _hand_over(said, os.getpid(), sweeps=True)
+    status = None
+    while status is None:
+        if signal.SIGTERM in os.read(told, 64):
+            status = _SIGNALLED + signal.SIGKILL
+        status = _ended(program, status)
+    for _ in range(_ROUNDS):
+        below = _below(os.getpid())
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for child in below:
+                _signal(child, number)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            break
+    return status
+
+
+def _ended(program: int, status: int | None) -> int | None:
+    """Read off what has ended; the program's status when it is among it."""
+    while True:
+        try:
+            ended, code = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status
+        if ended == 0:
+            return status
+        if ended == program and status is None:
+            status = _status(code)
+
+
+def _below(root: int) -> list[int]:
+    found = [root]
+    for pid in found:
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as stream:
+                found += [int(word) for word in stream.read().split()]
+        except OSError:
+            continue
+    return found[1:]
+
+
+def _become(order: dict[str, Any], out: int, err: int) -> NoReturn:
+    """Become the program."""
+    try:
+        _prctl(_PDEATHSIG, signal.SIGKILL)
+        os.setsid()
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        wanted = order["file_bytes"]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (wanted, wanted) if most < 0 else (min(wanted, most),) * 2)
+        if order["isolation"] == "namespaces":
+            for capability in range(_LAST_CAPABILITY + 1):
+                _libc.prctl(_CAP_DROP, capability, 0, 0, 0)
+        _prctl(_NO_NEW_PRIVS, 1)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        os.closerange(3, 1 << 16)
+        os.chdir(order["cwd"])
+        os.execvpe(order["argv"][0], order["argv"], order["env"])
+    except OSError as error:
+        os.write(2, f"cannot start {order['argv'][0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(FAILED + 2)
+
+
+def _hand_over(said: socket.socket, pid: int, *, sweeps: bool = False) -> None:
+    """Give the other side a handle by which it ends the tree."""
+    handle = os.pidfd_open(pid)
+    socket.send_fds(said, [json.dumps({"started": pid, "sweeps": sweeps}).encode()], [handle])
+    os.close(handle)
+
+
+def _say(said: socket.socket, what: dict[str, Any]) -> None:
+    try:
+        said.send(json.dumps(what).encode())
+    except OSError:
+        pass
+
+
+def _die_with_parent() -> None:
+    parent = os.getppid()
+    _prctl(_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent or parent == 1:
+        os._exit(FAILED)
+
+
+def _status(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else _SIGNALLED - code
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write(text)
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    words = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
+    _check(_libc.mount(words[0], words[1], words[2], ctypes.c_ulong(flags), words[3]), f"mount {target}")
+
+
+def _attributes(target: str, flags: int, put: int = 0, taken: int = 0) -> None:
+    wanted = struct.pack("QQQQ", put, taken, 0, 0)
+    done = _libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), flags, wanted, len(wanted))
+    _check(done, f"mount attributes of {target}")
+
+
+def _prctl(option: int, value: int) -> None:
+    _check(_libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")
+
+
+def _check(result: int, what: str) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+if __name__ == "__main__":
+    main()
