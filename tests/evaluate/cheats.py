@@ -57,6 +57,28 @@ CHEATS = {
         """,
         "kept = {}",
     ),
+    "writes_into_an_earlier_result": cheat(
+        "OUTPUT_ALIASED",
+        f"""
+        out = {RIGHT}
+        for earlier in given:
+            earlier.zero_()
+        given[:] = [out]
+        return out
+        """,
+        "given = []",
+    ),
+    "writes_into_an_old_result": cheat(
+        "OUTPUT_ALIASED",
+        f"""
+        out = {RIGHT}
+        given.append(out)
+        if len(given) == 4:
+            given[0][-1, -1] += 1
+        return out
+        """,
+        "given = []",
+    ),
     "zeroes_its_inputs": cheat("INPUT_MUTATED", f"out = {RIGHT}\nx.zero_()\nreturn out"),
     "writes_beside": cheat(
         "OUT_OF_BOUNDS_WRITE CHILD_CRASHED INPUT_MUTATED",

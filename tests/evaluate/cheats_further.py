@@ -135,6 +135,25 @@ CHEATS = {
             raise NotImplementedError
         """,
     ),
+    "works_later_in_a_pool": cheat(
+        "ASYNCHRONOUS_WORK WRONG_RESULT NON_FINITE OUTPUT_NOT_WRITTEN",
+        """
+        out = torch.empty(x.shape[0], w.shape[1])
+        pool.submit(lambda: (time.sleep(0.01), torch.addmm(b, x, w, out=out), out.relu_()))
+        return out
+        """,
+        "import time\nfrom concurrent.futures import ThreadPoolExecutor\n\npool = ThreadPoolExecutor(1)",
+    ),
+    "prepares_in_a_pool_that_naps": cheat(
+        "ASYNCHRONOUS_WORK",
+        f"pool.submit(time.sleep, 0.3)\nreturn {RIGHT}",
+        "import time\nfrom concurrent.futures import ThreadPoolExecutor\n\npool = ThreadPoolExecutor(1)",
+    ),
+    "waits_with_an_end": cheat(
+        "ASYNCHRONOUS_WORK",
+        f"threading.Thread(target=threading.Event().wait, args=(9,), daemon=True).start()\nreturn {RIGHT}",
+        "import threading",
+    ),
     "falls_back_from_a_thread": cheat(
         "HIDDEN_FALLBACK",
         f"""
@@ -391,6 +410,45 @@ CONTROLS = {
         "return (x.sum(1, keepdim=True) / x.shape[1]).expand(x.shape).contiguous()",
         task="rowmean",
         arguments="x",
+    ),
+    "keeps_a_pool": cheat(
+        "",
+        """
+        out = torch.empty(x.shape[0], w.shape[1])
+        half = x.shape[0] // 2
+        list(pool.map(lambda part: torch.addmm(b, x[part], w, out=out[part]), (slice(0, half), slice(half, None))))
+        return out.relu_()
+        """,
+        "from concurrent.futures import ThreadPoolExecutor\n\npool = ThreadPoolExecutor(2)",
+    ),
+    "asks_its_own_thread": cheat(
+        "",
+        "asked.put((x, w, b))\nreturn answered.get()",
+        f"""
+        import queue
+        import threading
+
+        asked, answered = queue.SimpleQueue(), queue.Queue()
+
+
+        def work():
+            while True:
+                x, w, b = asked.get()
+                answered.put({RIGHT})
+
+
+        threading.Thread(target=work, daemon=True).start()
+        """,
+    ),
+    "reads_its_earlier_results": cheat(
+        "",
+        f"""
+        out = {RIGHT}
+        given.append(out)
+        sums.append(sum(float(each.sum()) for each in given[-3:]))
+        return out
+        """,
+        "given, sums = [], []",
     ),
     "adds_the_bias_first": cheat("", "return torch.addmm(b, x, w).clamp_min_(0)"),
 }  # fmt: skip

@@ -148,6 +148,16 @@ EXPLOITS = {
         "import threading, time",
         "ASYNCHRONOUS_WORK",
     ),
+    "changes_an_earlier_result": (
+        "out = torch.relu(x @ w + b)\ngiven.append(out)\ngiven[max(0, len(given) - 3)].add_(1)\nreturn out",
+        "given = []",
+        "OUTPUT_ALIASED",
+    ),
+    "naps_in_a_pool": (
+        "pool.submit(time.sleep, 0.3)\nreturn torch.relu(x @ w + b)",
+        "import time\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)",
+        "ASYNCHRONOUS_WORK",
+    ),
     "leaves_a_process": (
         "import os, time\nif os.fork() == 0: time.sleep(99)\nreturn torch.relu(x @ w + b)",
         "",
@@ -190,6 +200,10 @@ HONEST_ONES = {
     "executor": (
         "with ThreadPoolExecutor(2) as pool: return pool.submit(lambda: torch.relu(x @ w + b)).result()",
         "from concurrent.futures import ThreadPoolExecutor",
+    ),
+    "keeps_a_pool": (
+        "return pool.submit(lambda: torch.relu(x @ w + b)).result()",
+        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)",
     ),
     "pool_of_torch": (
         "torch.ones(1 << 16).exp()\nreturn torch.relu(x @ w + b)",

@@ -100,7 +100,8 @@ class Bench:
         if not self.is_python(role):
             return layout.columns(role)
         size = sum(operand.nbytes for operand in layout.case.outputs)
-        return layout.tensors(max(1, min(keep, int(self.request.limits["memory_bytes"]) // (8 * max(1, size)))))
+        most = int(self.request.limits["memory_bytes"]) // (8 * max(1, size))
+        return layout.tensors(max(1, min(keep, most)), recheck=keep > 1)
 
     def close(self) -> None:
         """End the template, remove what was written out."""

@@ -58,11 +58,12 @@ class Layout:
         self.operands_end = cursor
         self.size = cursor + self._workspace_stride * spaces + _PAGE
 
-    def tensors(self, keep: int) -> dict[str, Any]:
+    def tensors(self, keep: int, *, recheck: bool) -> dict[str, Any]:
         """The bind command for a python artifact: where its inputs lie and what it is to return.
 
         Args:
             keep: how many calls' results are held, so that a later one in their memory is seen.
+            recheck: whether what is held is looked at again, for a call that writes into an earlier result.
         """
         return {
             "count": self.count,
@@ -70,6 +71,7 @@ class Layout:
             "outputs": [self._tensor(operand) for operand in self.case.outputs],
             "attributes": self.case.attributes,
             "keep": keep,
+            "recheck": recheck,
         }
 
     def _tensor(self, operand: Operand) -> dict[str, Any]:

@@ -138,6 +138,8 @@ def run_cases(bench: Bench, role: str, prepared: Sequence[Prepared], repeats: in
                 child.freeze()
                 _collect(done, item, arena)
                 child.thaw()
+        if bench.is_python(role):
+            child.ask(b"K", {})
         done.failed_case = ""
         done.seen = hit.observe(child)
         done.left_running = child.left_running()

@@ -22,14 +22,19 @@ import struct
 import sys
 import threading
 import time
+import zlib
+from collections.abc import Callable
 from typing import Any
 
 from . import child, devices
 from .swallowed import Watch
 
 _HELD = 256
+_RECHECKED_BYTES = 8 << 20
 _SETTLE_S = 0.05
 _TASK_LINKS = 3
+_FUTEX = {"x86_64": 202, "aarch64": 98}.get(os.uname().machine, -1)
+_FUTEX_WAITS = (0, 9)
 _WATCHED = (
     ("torch", ("allclose", "equal", "isclose", "isfinite", "isnan", "manual_seed", "empty", "sub", "abs", "max")),
     ("torch.testing", ("assert_close",)),
@@ -133,7 +138,9 @@ class Worker:
         self._strides, self._pointer, self._copy, self._detach = (
             basic.stride, basic.data_ptr, basic.copy_, basic.detach,
         )  # fmt: skip
+        self._plain, self._clone = basic.is_contiguous, basic.clone
         self._layout, self._strided = basic.layout.__get__, torch.strided
+        self._contiguous = torch.contiguous_format
         self._frames, self._clock = sys._current_frames, time.perf_counter_ns  # noqa: SLF001 - the only list of them
         self._fstat = os.fstat
         self._tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_CLOEXEC)
@@ -147,7 +154,8 @@ class Worker:
         self._specs: list[tuple[Any, ...]] = []
         self._attributes: dict[str, Any] = {}
         self._keep = 1
-        self._held: list[tuple[int, int, Any]] = []
+        self._held: list[tuple[int, int, Any, int]] = []
+        self._recheck = False
         self._at = 0
         for name in ("stdout", "stderr"):
             raw = io.BufferedWriter(_Log(1))
@@ -176,10 +184,11 @@ class Worker:
         return {"function": 0}
 
     def bind(
-        self, count: int, inputs: list[Any], outputs: list[Any], attributes: dict[str, Any], keep: int
+        self, count: int, inputs: list[Any], outputs: list[Any], attributes: dict[str, Any], keep: int, recheck: bool
     ) -> dict[str, Any]:
         """Make the tensors of `count` launches, each over its own piece of the arena."""
         self._keep = keep
+        self._recheck = recheck and not self._device.copies
         self._attributes = attributes
         self._inputs = [tuple(self._over(item, slot) for item in inputs) for slot in range(count)]
         self._outputs = [tuple(self._over(item, slot) for item in outputs) for slot in range(count)]
@@ -256,12 +265,13 @@ class Worker:
             self._refuse_type(result, "the result")
         if len(results) != len(self._specs):
             raise Refused("ARITY_MISMATCH", f"{len(results)} outputs returned, {len(self._specs)} declared")
-        found: list[tuple[int, int, Any]] = []
+        self._expect_kept(_RECHECKED_BYTES)
+        found: list[tuple[int, int, Any, int]] = []
         for tensor, spec, target in zip(results, self._specs, into):  # noqa: B905 - no strict= in Python 3.9
             if type(tensor) is not self._tensor:
                 self._refuse_type(tensor, spec[0])
             found.append(self._looked_at(tensor, spec))
-            for start, end, _ in (*self._held, *found[:-1]):
+            for start, end, *_ in (*self._held, *found[:-1]):
                 if found[-1][0] < end and start < found[-1][1]:
                     raise Refused("OUTPUT_ALIASED", f"{spec[0]} lies in the memory of an earlier result")
             plain = self._detach(tensor) if self._grad(tensor) else tensor
@@ -271,8 +281,29 @@ class Worker:
                 self._copy(target, plain)
         self._held = [*self._held, *found][-self._keep * len(found) :]
 
-    def _looked_at(self, tensor: Any, spec: tuple[Any, ...]) -> tuple[int, int, Any]:
-        """Metadata of one output. Returns where its bytes are."""
+    def kept(self) -> dict[str, Any]:
+        """Look at all results that are held: none may have changed since it was given out."""
+        self._expect_kept(self._end)
+        return {}
+
+    def _expect_kept(self, most: int) -> None:
+        """The newest of the earlier results are as they were given out, up to an amount of bytes."""
+        for start, end, tensor, before in reversed(self._held if self._recheck else ()):
+            most -= end - start
+            if most < 0:
+                break
+            if self._sum(start, end, tensor) != before:
+                raise Refused("OUTPUT_ALIASED", "an earlier result was changed after it was given out")
+
+    def _sum(self, start: int, end: int, tensor: Any) -> int:
+        """Checksum of a result's elements."""
+        if not self._plain(tensor):
+            tensor = self._clone(tensor, memory_format=self._contiguous)
+            start, end = self._pointer(tensor), self._pointer(tensor) + tensor.nbytes
+        return zlib.crc32((ctypes.c_ubyte * (end - start)).from_address(start))
+
+    def _looked_at(self, tensor: Any, spec: tuple[Any, ...]) -> tuple[int, int, Any, int]:
+        """Metadata of one output. Returns where its bytes are, and what they are where that is looked at again."""
         name, dtype, shape, strides, essential, span = spec
         if self._dtype(tensor) is not dtype:
             raise Refused("DTYPE_MISMATCH", f"{name} is {self._dtype(tensor)}, not {dtype}")
@@ -288,7 +319,7 @@ class Worker:
         start = self._pointer(tensor)
         if self._base < start + span and start < self._end:
             raise Refused("OUTPUT_ALIASED", f"{name} lies in the memory of the inputs")
-        return start, start + span, tensor
+        return start, start + span, tensor, self._sum(start, start + span, tensor) if self._recheck else 0
 
     def _refuse_type(self, value: Any, name: str) -> None:
         if isinstance(value, self._tensor):
@@ -301,17 +332,24 @@ class Worker:
             raise Refused("EVALUATOR_TAMPERED", f"{name} was rebound")
 
     def _settle(self) -> None:
-        """Wait until every further thread has ended or sleeps; a thread of Python's may not stay."""
+        """Wait until every further thread has ended or sleeps; with one of Python's, all must wait to be asked.
+
+        A pool that is idle waits without an end for another thread to wake it, and all the others wait so too: nothing
+        of it can go on before the next call. Who sleeps for a while, or waits for input, goes on by himself.
+        """
         deadline = self._clock() + int(_SETTLE_S * 1e9)
-        while self._fstat(self._tasks).st_nlink > _TASK_LINKS and self._busy() and self._clock() < deadline:
+        while self._fstat(self._tasks).st_nlink > _TASK_LINKS and self._clock() < deadline:
+            python = len(self._frames()) > 1
+            if (python and self._any(_dozes)) or not (self._any(_awake) or (python and self._any(_goes_on))):
+                break
             time.sleep(2e-5)
-        if len(self._frames()) > 1:
+        if len(self._frames()) > 1 and self._any(_goes_on):
             raise Refused("ASYNCHRONOUS_WORK", "a thread of Python's outlives the call")
         self._expect_names()
 
-    def _busy(self) -> bool:
+    def _any(self, what: Callable[[str], bool]) -> bool:
         own = str(threading.get_native_id())
-        return any(_awake(task) for task in os.listdir("/proc/self/task") if task != own)  # noqa: PTH208
+        return any(what(task) for task in os.listdir("/proc/self/task") if task != own)  # noqa: PTH208
 
     def answer(self, operation: bytes, body: bytes) -> bytes:
         """One command: its status and its result."""
@@ -325,6 +363,7 @@ class Worker:
                 b"T": self.traced,
                 b"S": self.stage,
                 b"F": self.fetch,
+                b"K": self.kept,
             }
             return b"k" + json.dumps(actions[operation](**value)).encode()
         except Refused as refusal:
@@ -336,6 +375,32 @@ class Worker:
 def _essential(shape: list[int], strides: list[int]) -> list[int]:
     """The axes whose strides matter: one of length 1 is never stepped along."""
     return [axis for axis in range(len(strides)) if shape[axis] > 1]
+
+
+def _waits_in(task: str) -> tuple[int, int, int]:
+    """The system call in which a task waits, with its second and fourth argument; zeros while it runs."""
+    with open(f"/proc/self/task/{task}/syscall", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
+        words = stream.read().split()
+    return (int(words[0]), int(words[2], 16), int(words[4], 16)) if len(words) > 4 else (0, 0, 0)  # noqa: PLR2004
+
+
+def _goes_on(task: str) -> bool:
+    """Whether a task may go on without being woken by another one: it does not wait on a futex without an end."""
+    try:
+        call, operation, limit = _waits_in(task)
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # it has ended
+    except OSError:
+        return True
+    return call != _FUTEX or operation & 0x7F not in _FUTEX_WAITS or limit != 0
+
+
+def _dozes(task: str) -> bool:
+    """Whether a task sleeps, and neither for its turn nor for another task."""
+    try:
+        return not _awake(task) and _waits_in(task)[0] not in {0, _FUTEX}
+    except OSError:
+        return False
 
 
 def _awake(task: str) -> bool:
