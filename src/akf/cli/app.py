@@ -15,7 +15,7 @@ import click
 import typer
 
 from akf.cli.result import FORMATS, Result, Settings
-from akf.cli.signatures import checks, routes, runs, traffic, workers
+from akf.cli.signatures import checks, routes, runs, services, traffic, workers
 from akf.cli.start import LATER, not_yet
 
 
@@ -66,6 +66,7 @@ COMMANDS: dict[str, dict[str, Callable[..., Result | None]]] = {
         "report": runs.report,
         "survey": traffic.survey,
         "worker": workers.worker,
+        "server": services.server,
         "schema": checks.schema,
         "explain": checks.explain,
         "demo": runs.demo,
@@ -83,6 +84,14 @@ COMMANDS: dict[str, dict[str, Callable[..., Result | None]]] = {
         "trace": traffic.ingest_trace,
         "bench": traffic.ingest_bench,
     },
+    "job": {
+        "submit": services.job_submit,
+        "status": services.job_status,
+        "wait": services.job_wait,
+        "cancel": services.job_cancel,
+        "list": services.job_list,
+        "logs": services.job_logs,
+    },
 }
 """Every command by its group; those of the first are called by their name alone."""
 GROUPS = {
@@ -90,6 +99,7 @@ GROUPS = {
     "capability": "Routes from source to binary, and what they may claim.",
     "toolchain": "Toolchains of this machine.",
     "ingest": "From files of other tools to Workload and Capture.",
+    "job": "Jobs of a Server.",
 }
 
 for _group, _commands in COMMANDS.items():

@@ -33,8 +33,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
 USAGE = 2
 LATER = frozenset({
     "arm", "bundle", "calibrate", "capture", "deploy", "diff", "doctor", "init",
-    "job", "judge-suite", "knowledge", "release", "rollback", "runtime", "server",
-    "verify",
+    "judge-suite", "knowledge", "release", "rollback", "runtime", "verify",
 })  # fmt: skip
 
 
