@@ -154,6 +154,16 @@ CHEATS = {
         f"threading.Thread(target=threading.Event().wait, args=(9,), daemon=True).start()\nreturn {RIGHT}",
         "import threading",
     ),
+    "takes_alignment_for_granted": cheat(
+        "WRONG_RESULT",
+        """
+        gate, up = x.chunk(2, dim=-1)
+        out = torch.nn.functional.silu(gate) * up
+        return out if x.data_ptr() % 16 == 0 else out[:, torch.arange(-1, out.shape[1] - 1)]
+        """,
+        task="swiglu_module",
+        arguments="x",
+    ),
     "falls_back_from_a_thread": cheat(
         "HIDDEN_FALLBACK",
         f"""
@@ -449,6 +459,15 @@ CONTROLS = {
         return out
         """,
         "given, sums = [], []",
+    ),
+    "goes_another_way_where_unaligned": cheat(
+        "",
+        """
+        gate, up = (x if x.data_ptr() % 16 == 0 else x.clone()).chunk(2, dim=-1)
+        return torch.nn.functional.silu(gate) * up
+        """,
+        task="swiglu_module",
+        arguments="x",
     ),
     "adds_the_bias_first": cheat("", "return torch.addmm(b, x, w).clamp_min_(0)"),
 }  # fmt: skip

@@ -15,7 +15,17 @@ from akf.contracts.shipped import shipped
 
 TASKS, CANDIDATES = shipped("examples") / "tasks", shipped("examples") / "candidates"
 BINARY = ["rmsnorm", "swiglu", "rotary", "softmax", "matmul"]
-PYTHON = ["linear", "padded", "small", "two_out", "wide_softmax", "identity", "rowmean"]
+PYTHON = [
+    "linear",
+    "padded",
+    "small",
+    "two_out",
+    "wide_softmax",
+    "identity",
+    "rowmean",
+    "swiglu_module",
+    "rotary_module",
+]
 
 pytestmark = pytest.mark.usefixtures("state")
 
@@ -123,3 +133,25 @@ def test_a_python_task_without_its_modules_is_invalid(tmp_path: Path) -> None:
 def test_what_cannot_be_tried_is_said(words: list[str], status: int, code: str, tmp_path: Path) -> None:
     answer = inside("try", TASKS / words[0], tmp_path / words[1], *words[2:]).refused(status)
     assert all(each.startswith(code) for each in answer.codes)
+
+
+def test_a_case_moves_operands_only(tmp_path: Path) -> None:
+    task = shutil.copytree(TASKS / "swiglu", tmp_path / "task")
+    value = json.loads((task / "task.json").read_bytes())
+    value["cases"][-1]["misalign"] = {"x": 1, "y": 2}
+    (task / "task.json").write_text(json.dumps(value))
+    answer = inside("validate", task / "task.json").refused(1)
+    assert answer.codes == {"AKF-M051"}
+    assert answer.problems[0]["pointer"] == f"/cases/{len(value['cases']) - 1}/misalign/y"
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_kernel_that_takes_alignment_for_granted_is_found(tmp_path: Path) -> None:
+    folder = own_kernel("swiglu", tmp_path / "mine")
+    source = folder / "src" / "kernel.cpp"
+    head, brace, rest = source.read_text().partition(") {\n")
+    assert brace
+    source.write_text(f"{head}{brace}    if (reinterpret_cast<std::uintptr_t>(x) % 16 != 0) return;\n{rest}")
+    answer = inside("try", TASKS / "swiglu", folder, "--quick").accepted().document
+    assert (answer["outcome"], answer["reasons"][:1]) == ("fail", ["OUTPUT_NOT_WRITTEN"])
+    assert "unaligned" in answer["checks"][-1]["note"]

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 from tests.harness.builder import run_harness
-from tests.harness.modules import HONEST, asked, module, timed, trio
+from tests.harness.modules import HONEST, asked, linear, module, timed, trio, written
 
-from akf.harness.outcome import Check
+from akf.harness import product
+from akf.harness.outcome import Check, HarnessError
+from akf.harness.request import parse
 from akf.harness.template import Template
 from akf.harness.timing import Span, Tally, _Run
 
@@ -90,3 +92,50 @@ def test_more_processor_time_than_one_core_has(mine: float, others: float, outco
     }
     run._settle_cores()
     assert run.check.outcome == outcome
+
+
+PRODUCT = """
+import numpy as np
+
+def reference(x, w):
+    return (x.astype(np.float64) @ w.astype(np.float64),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "head", "code"),
+    [
+        ("return x @ w", "", ""),
+        ("kept.setdefault(w.shape, w.clone())\nreturn x @ kept[w.shape]", "kept = {}", "WRONG_RESULT"),
+        ("out = x @ w\nseen.append(0)\nout[-1] *= len(seen) < 9\nreturn out", "seen = []", "WRONG_RESULT"),
+        (
+            "out = x @ w\nseen.append(0)\nif len(seen) > 8: out[0, 0] = float('nan')\nreturn out",
+            "seen = []",
+            "NON_FINITE",
+        ),
+    ],
+    ids=["right", "keeps-the-weights", "skips-a-row-later", "not-a-number-later"],
+)
+def test_large_products_are_checked_by_places_and_folds(
+    body: str, head: str, code: str, template: Template, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(product, "LARGE", 100)
+    row = linear("small")
+    row["operands"] = [each for each in row["operands"] if each["name"] != "b"]
+    text = module(body, head).replace("run(x, w, b)", "run(x, w)")
+    artifacts = {
+        "baseline": written(tmp_path, "baseline", "def run(x, w):\n    return x @ w\n"),
+        "candidate": written(tmp_path, "candidate", text),
+    }
+    request = asked(artifacts, rows=[row], cases=[], reference=PRODUCT, product={"left": "x", "right": "w"})
+    check = timed(template, request)
+    assert check.facts["folded"] == ["small"]
+    assert [reason["code"] for reason in check.reasons if reason["code"] not in ON_A_BUSY_MACHINE] == (
+        [code] if code else []
+    )
+
+
+def test_a_product_that_the_cases_do_not_have_is_no_request(tmp_path: Path) -> None:
+    for stated in ({"left": "w", "right": "x"}, {"left": "x", "right": "b"}, {"left": "x"}):
+        with pytest.raises(HarnessError):
+            parse(asked(trio(tmp_path, module(HONEST)), product=stated))

@@ -133,6 +133,7 @@ def harness_request(
         "artifacts": _modules(objects) if isinstance(objects, PythonObjects) else _artifacts(objects),
         "cases": [_case(task, specs, case, seeds[f"case:{case['id']}"]) for case in cases],
         "rows": [_case(task, specs, {**row, "inputs": "normal"}, seeds[f"row:{row['id']}"]) for row in task["rows"]],
+        "product": task.get("product"),
     }
 
 
@@ -284,8 +285,7 @@ def _case(task: dict[str, Any], specs: dict[str, LaunchSpec], case: dict[str, An
         "seed": seed,
         "attributes": attributes,
         "operands": [
-            _operand(operand, symbols, case["inputs"], first=place == 0)
-            for place, operand in enumerate(task["abi"]["operands"])
+            _operand(operand, symbols, case, first=place == 0) for place, operand in enumerate(task["abi"]["operands"])
         ],
         "calls": {role: resolve_call(spec, symbols, attributes) for role, spec in specs.items()},
         "control": case["inputs"] not in {"zeros", "mixed", "padded"} and not case.get("held_back", False),
@@ -312,7 +312,7 @@ def distribution(shape: Sequence[int], inputs: str, *, first: bool) -> dict[str,
     return {"kind": "normal", "live_rows": max(1, shape[0] // 4)} if first else _DISTRIBUTIONS["normal"]
 
 
-def _operand(operand: dict[str, Any], symbols: dict[str, int], inputs: str, *, first: bool) -> dict[str, Any]:
+def _operand(operand: dict[str, Any], symbols: dict[str, int], case: dict[str, Any], *, first: bool) -> dict[str, Any]:
     value: dict[str, Any] = {
         "name": operand["name"],
         "dtype": operand["dtype"],
@@ -322,5 +322,7 @@ def _operand(operand: dict[str, Any], symbols: dict[str, int], inputs: str, *, f
     if operand.get("strides") is not None:
         value["strides"] = list(operand["strides"])
     if operand["access"] != "out":
-        value["distribution"] = distribution(value["shape"], inputs, first=first)
+        value["distribution"] = distribution(value["shape"], case["inputs"], first=first)
+    if (case.get("misalign") or {}).get(operand["name"]):
+        value["misalign"] = case["misalign"][operand["name"]]
     return value

@@ -19,7 +19,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from . import draw, hit, outcome
+from . import draw, hit, outcome, product
 from .bench import Bench
 from .cases import Layout
 from .dtypes import DTYPES, encode
@@ -92,7 +92,10 @@ def _with_twin(bench: Bench, case: Case, turn: int) -> list[Prepared]:
 def _prepared(bench: Bench, case: Case, inputs: dict[str, Any]) -> Prepared:
     layout = Layout(case, 1, guard=True)
     image = layout.image({name: array.tobytes() for name, array in inputs.items()})
-    return Prepared(case, layout, inputs, image, bench.oracle.expected(case, inputs))
+    expected = bench.oracle.expected(case, inputs)
+    if bench.request.product is not None:
+        product.confirm(bench.request.product, case, inputs, expected)
+    return Prepared(case, layout, inputs, image, expected)
 
 
 def _twin(bench: Bench, base: Prepared, turn: int) -> list[Prepared]:

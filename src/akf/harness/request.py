@@ -85,6 +85,14 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Product:
+    """The only output of every case is the product of these two operands, both matrices."""
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
 class Artifact:
     """A shared object with its launcher and symbol, or a Python file or folder with its entry."""
 
@@ -126,6 +134,7 @@ class Request:
     cases: tuple[Case, ...]
     rows: tuple[Case, ...]
     plan: Optional[Plan]
+    product: Optional[Product] = None
 
 
 class _Reader:
@@ -278,6 +287,19 @@ def _agree(case: Case, artifacts: dict[str, Artifact]) -> None:
         raise HarnessError("REQUEST_INVALID", f"case {case.id}: the python ABI returns outputs, it updates none", 2)
 
 
+def _product(value: Any, cases: tuple[Case, ...]) -> Product:
+    reader = _Reader(value, "/product")
+    product = Product(reader.get("left", str), reader.get("right", str))
+    reader.done()
+    for case in cases:
+        shapes = {operand.name: operand.shape for operand in case.inputs}
+        left, right = shapes.get(product.left, ()), shapes.get(product.right, ())
+        matrices = len(left) == len(right) == 2 and left[1] == right[0]  # noqa: PLR2004
+        if not matrices or [operand.shape for operand in case.outputs] != [(left[0], right[1])]:
+            raise HarnessError("REQUEST_INVALID", f"/product is not that of case {case.id}", 2)
+    return product
+
+
 def request_device(value: dict[str, Any]) -> str:
     """Where the tensors of python artifacts live."""
     return str(value.get("device", "cpu"))
@@ -326,9 +348,10 @@ def parse(value: Any) -> Request:
         cases=cases,
         rows=rows,
         plan=_plan(value["plan"], rows) if value.get("plan") is not None else None,
+        product=_product(value["product"], (*cases, *rows)) if value.get("product") is not None else None,
     )
     limits.done()
-    reader.used.add("plan")
+    reader.used |= {"plan", "product"}
     reader.done()
     return request
 

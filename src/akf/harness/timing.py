@@ -273,6 +273,7 @@ class _Run:
                 "shortest_batch_ns": {
                     side: min((span.parent for span in tally.spans), default=0) for side, tally in self.tallies.items()
                 },
+                "folded": sorted(row for row, pool in self._pools.items() if pool.folded),
                 "mismatches": {side: tally.mismatches for side, tally in self.tallies.items()},
             }
         )

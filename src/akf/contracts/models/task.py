@@ -81,6 +81,17 @@ class Case(Value):
         "Distribution of the inputs; `padded`: zeros after the first quarter of the first operand's rows, and in vectors.",
         "normal",
     )
+    misalign: dict[Symbol, Count] | None = maybe(
+        "Elements by which operands start beyond an aligned address, by operand; those that are not named are aligned.",
+        {"x": 1},
+    )
+
+
+class Product(Value):
+    """What lets a large output be checked without computing all of it in double precision."""
+
+    left: Symbol = about("Operand on the left, a matrix.", "x")
+    right: Symbol = about("Operand on the right, a matrix.", "weight")
 
 
 class Tolerance(Value):
@@ -185,6 +196,11 @@ class Task(Artifact):
     )
     tolerance: Tolerance | None = stated("No kernel is asked for.", "Error bounds of the dtype.", sample(Tolerance))
     reference: Reference | None = stated("No kernel is asked for.", "Reference in float64.", sample(Reference))
+    product: Product | None = maybe(
+        "The product of two matrices that the only output is, where it is one: timed outputs above 2^20 elements are then "
+        "checked at secret places, and as a whole by Freivalds.",
+        sample(Product),
+    )
     perturbed: tuple[TaskKernel, ...] = about(
         "Deliberately wrong kernels for the perturbation control; empty where no kernel is asked for.",
         [sample(TaskKernel)],

@@ -98,6 +98,7 @@ def _kernel_problems(document: Document) -> list[Problem]:
         *duplicates(document, "/abi/operands", [operand["name"] for operand in task["abi"]["operands"]], "operand"),
     ]
     found += _brought(document)
+    found += _product(document)
     for index, operand in enumerate(task["abi"]["operands"]):
         for place, size in enumerate(operand["shape"]):
             if isinstance(size, dict) and size != domain.get(size["sym"]):
@@ -116,11 +117,44 @@ def _kernel_problems(document: Document) -> list[Problem]:
         for index, each in enumerate(task.get(group, ())):
             pointer = f"/{group}/{index}"
             found += _inside(document, pointer, each, domain, attributes)
+            found += _misaligned(document, pointer, each)
             if group == "rows" and not each["weight"] > 0:
                 found.append(
                     at(document, f"{pointer}/weight", "AKF-M031", "a row without weight would count for nothing")
                 )
     return found
+
+
+def _misaligned(document: Document, pointer: str, case: dict[str, Any]) -> list[Problem]:
+    """The operands that a case moves off their alignment are the Task's."""
+    names = [operand["name"] for operand in document.value["abi"]["operands"]]
+    return [
+        at(
+            document,
+            f"{pointer}/misalign/{name}",
+            "AKF-M051",
+            f"{case['id']}: {name} is no operand",
+            expected=names,
+            found=name,
+        )
+        for name in case.get("misalign") or {}
+        if name not in names
+    ]
+
+
+def _product(document: Document) -> list[Problem]:
+    """A Task that is a product has two matrices that fit, and their product as its only output."""
+    task = document.value
+    named = task.get("product")
+    if named is None:
+        return []
+    shapes = {operand["name"]: operand["shape"] for operand in task["abi"]["operands"] if operand["access"] == "in"}
+    left, right = shapes.get(named["left"], []), shapes.get(named["right"], [])
+    outputs = [operand["shape"] for operand in task["abi"]["operands"] if operand["access"] != "in"]
+    if len(left) == len(right) == 2 and left[1] == right[0] and outputs == [[left[0], right[1]]]:  # noqa: PLR2004
+        return []
+    message = f"{named['left']} @ {named['right']} is not the only output: two matrices that fit, and their product"
+    return [at(document, "/product", "AKF-M052", message, expected=sorted(shapes), found=named)]
 
 
 def _brought(document: Document) -> list[Problem]:
