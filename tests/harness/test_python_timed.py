@@ -109,7 +109,7 @@ def reference(x, w):
         ("kept.setdefault(w.shape, w.clone())\nreturn x @ kept[w.shape]", "kept = {}", "WRONG_RESULT"),
         ("out = x @ w\nseen.append(0)\nout[-1] *= len(seen) < 9\nreturn out", "seen = []", "WRONG_RESULT"),
         (
-            "out = x @ w\nseen.append(0)\nif len(seen) > 8: out[0, 0] = float('nan')\nreturn out",
+            "out = x @ w\nseen.append(0)\nif len(seen) > 8: out[0] /= 0\nreturn out",
             "seen = []",
             "NON_FINITE",
         ),
