@@ -47,7 +47,7 @@ DIMENSIONLESS = {
     "die", "landlock", "npu", "position", "rank", "row", "rules_version", "schema_version", "try_number", "returncode",
     "seeds",
     # sizes and steps in elements, which is the unit of every shape
-    "block", "dp", "ep", "grid", "group_size", "max", "min", "multiple_of", "pp", "shape", "storage_shape", "strides",
+    "block", "dp", "ep", "grid", "group_size", "max", "min", "multiple_of", "pp", "shape", "storage_shape", "misalign", "strides",
     "symbols", "tp", "domain",
     # pure numbers: probabilities, factors, weights and the ends of intervals of ratios
     "confidence", "error_factor", "estimate", "high", "lag1_correlation", "low", "quantile", "weight", "baseline",
