@@ -45,9 +45,9 @@ DIMENSIONLESS = {
     "completed", "failed", "incomplete", "kernel_count", "needed_samples", "samples", "sent", "symbol_count",
     # numbers of one thing among its like
     "die", "landlock", "npu", "position", "rank", "row", "rules_version", "schema_version", "try_number", "returncode",
-    "seeds",
+    "seeds", "misalign",
     # sizes and steps in elements, which is the unit of every shape
-    "block", "dp", "ep", "grid", "group_size", "max", "min", "multiple_of", "pp", "shape", "storage_shape", "misalign", "strides",
+    "block", "dp", "ep", "grid", "group_size", "max", "min", "multiple_of", "pp", "shape", "storage_shape", "strides",
     "symbols", "tp", "domain",
     # pure numbers: probabilities, factors, weights and the ends of intervals of ratios
     "confidence", "error_factor", "estimate", "high", "lag1_correlation", "low", "quantile", "weight", "baseline",
