@@ -1,0 +1,511 @@
+"""The one event loop that owns every task's state.
+
+Invariants:
+- Everything that changes a task happens on this loop, as an event: it is applied to the state, then written to the
+  journal where there is one, then published. What nobody may lose is durable before anybody hears of it.
+- A ready node runs as soon as a worker is idle and it is its tenant's turn. Of a tenant's waiting tasks only as many
+  are begun as keep the workers busy.
+- What a call reports counts once, and not at all after the call was given up. Whatever an agent does ends as the result
+  of its node or as the node's error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from akf.contracts.problems import AkfError, ConflictError, StorageError
+from akf.contracts.text import printable, show
+from akf.fair import FairQueue, Turn
+from akf.runtime.agent import Context
+from akf.runtime.carriers import Call
+from akf.runtime.events import Event, Kind, Record, public
+from akf.runtime.journal import Journal
+from akf.runtime.processes import Died
+from akf.runtime.queue import TaskQueue
+from akf.runtime.state import FINAL, TaskState, Told
+from akf.runtime.task import Outcome, Task, outcome_of
+from akf.runtime.values import Garbage, kept
+from akf.runtime.worker import Worker, WorkerPool
+
+_TICK_S = 0.02
+_TRACE, _MESSAGE = 8192, 1000
+
+
+class Limits(NamedTuple):
+    """What no agent may exceed.
+
+    Attributes:
+        node_s: a node's time, where the node names none.
+        block_s: how long an agent may keep the agents' event loop to itself.
+        absent_s: how long a node waits for its role, while nobody answers to it.
+    """
+
+    node_s: float = 3600.0
+    block_s: float = 5.0
+    absent_s: float = 10.0
+
+
+class Engine:
+    """Runs tasks on a thread of its own until it is stopped."""
+
+    def __init__(
+        self, event: Event, queue: TaskQueue, pool: WorkerPool, journal: Journal | None, limits: Limits
+    ) -> None:
+        self.event = event
+        self.queue = queue
+        self.pool = pool
+        self.journal = journal
+        self.limits = limits
+        self.tasks: dict[str, Task] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self.serving = False
+        self.broken: StorageError | None = None
+        self._ready: FairQueue[tuple[Task, str]] = FairQueue()
+        self._asking: dict[str, int] = {}
+        self._absent: deque[tuple[float, Task, str]] = deque()
+        self._fresh: list[Record] = []
+        self._over: deque[tuple[int, Task]] = deque()
+        self._after: deque[tuple[int, Future[Any], Any]] = deque()
+        self._seq = event.last
+        self._inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._called = False
+        self._watching = False
+        self._loop = asyncio.new_event_loop()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="akf-kernel", daemon=True)
+        self._thread.start()
+
+    def post(self, what: Callable[..., None], *args: Any) -> None:
+        """Let something be done on the loop; from any thread."""
+        self._inbox.append((what, args))
+        if not self._called:
+            self._called = True
+            self._loop.call_soon_threadsafe(self._turn)
+
+    def listener(self, kind: str, data: dict[str, Any]) -> None:
+        """Hear of agents that come and go; from any thread."""
+        self.post(self.agents_changed, kind, data)
+
+    def ask(self, what: Callable[..., Any], *args: Any) -> Any:
+        """Let something be done on the loop and wait for its answer; from another thread."""
+        future: Future[Any] = Future()
+        self.post(self._answer, future, what, args)
+        return future.result()
+
+    def stop(self) -> None:
+        """End what runs and the loop itself. What was accepted and not done stays in the journal."""
+        if self._stopped:
+            return
+        self._stopped = True
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    # What is posted.
+
+    def accept(self, task: Task, future: Future[str] | None) -> None:
+        """A task has a place in the queue; one that is known already is accepted once."""
+        refused = self.broken or self._known(task)
+        if refused is not None:
+            self.queue.free()
+            if future is None:
+                self.outcomes[task.id] = Outcome(task.id, "failed", [], {}, {})
+            elif isinstance(refused, AkfError):
+                future.set_exception(refused)
+            else:
+                future.set_result(task.id)
+            return
+        self.tasks[task.id] = task
+        data: dict[str, Any] = {"tenant": task.tenant, "nice": task.nice}
+        if self.journal is not None:
+            data["graph"] = task.graph.to_json()
+        self._emit("accepted", task, None, data)
+        self._enter(task)
+        if future is not None:
+            self._when_durable(future, task.id)
+
+    def restore(self, task: Task, state: TaskState | None, missing: list[Told]) -> None:
+        """A task of the journal goes on: what had been running runs again, what had followed and was lost is told."""
+        self.tasks[task.id] = task
+        if state is None:
+            self._enter(task)
+            return
+        self.queue.free()
+        task.state, task.calls = state, []
+        for told in missing:
+            self._tell(task, told)
+        if state.status not in FINAL:
+            self._apply("resumed", task, None, {})
+
+    def begin(self, future: Future[Outcome | None]) -> None:
+        """Begin the next task of the queue, whoever's it is."""
+        task = self.queue.pop()
+        if task is None:
+            future.set_result(None)
+        else:
+            self.wait(task.id, future)
+            self._begin(task)
+
+    def serve(self) -> None:
+        """From now on begin tasks whenever a worker is idle."""
+        self.serving = True
+        for tenant in self.queue.tenants():
+            self._admit(tenant)
+
+    def wait(self, task_id: str, future: Future[Any]) -> None:
+        """Answer with the outcome when the task is over."""
+        task = self.tasks.get(task_id)
+        if task is not None:
+            task.waiters = [*(task.waiters or ()), future]
+        else:
+            future.set_result(self.outcomes.get(task_id))
+
+    def cancel(self, task_id: str, future: Future[bool]) -> None:
+        """End a task; tells whether it was not over yet."""
+        task = self.tasks.get(task_id)
+        if task is None or (task.state is not None and task.state.status in FINAL):
+            future.set_result(False)
+            return
+        self.queue.discard(task, task.tenant)
+        if task.state is None:
+            task.state = TaskState(task.id, task.graph)
+        calls = list(task.calls or ())
+        self._apply("cancelled", task, None, {})
+        for call in calls:
+            self._give_up(call)
+        self._when_durable(future, True)
+
+    def agents_changed(self, kind: Kind, data: dict[str, Any]) -> None:
+        """Agents came or went; nodes that waited for one try again."""
+        self._emit(kind, None, None, data)
+        waiting, self._absent = self._absent, deque()
+        for _, task, name in waiting:
+            self._ready.push(task.tenant, (task, name), task.nice)
+
+    def state(self, task_id: str) -> dict[str, Any] | None:
+        """Where a task stands."""
+        task = self.tasks.get(task_id)
+        if task is None:
+            return None
+        return (task.state or TaskState(task.id, task.graph)).to_json()
+
+    # On the loop.
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def _turn(self) -> None:
+        self._called = False
+        inbox = self._inbox
+        while inbox:
+            what, args = inbox.popleft()
+            what(*args)
+        self._pump()
+        self._flush()
+
+    def _answer(self, future: Future[Any], what: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        future.set_result(what(*args))
+
+    def _known(self, task: Task) -> ConflictError | str | None:
+        """Whether a task of this id was accepted already: itself, or another one."""
+        found = self.tasks.get(task.id)
+        graph = None if found is None else found.graph.to_json()
+        if self.journal is not None and found is None and self.journal.has(task.id):
+            graph = self.journal.events(task.id)[0].data["graph"]
+        elif found is None and task.id in self.outcomes:
+            return task.id
+        if graph is None or graph == task.graph.to_json():
+            return None if graph is None else task.id
+        message = f"another task has the id {show(task.id)}"
+        return ConflictError.of(
+            "AKF-C701", message, hint="give it an id of its own; the same task may be handed in twice"
+        )
+
+    def _enter(self, task: Task) -> None:
+        self.queue.enter(task, task.tenant, task.nice)
+        if self.serving:
+            self._admit(task.tenant)
+
+    def _admit(self, tenant: str) -> None:
+        """Begin tasks of a tenant while fewer of its nodes are ready than there are workers."""
+        while self.serving and self._asking.get(tenant, 0) < len(self.pool.workers):
+            task = self.queue.pop(tenant)
+            if task is None:
+                return
+            self._begin(task)
+
+    def _begin(self, task: Task) -> None:
+        task.state, task.calls = TaskState(task.id, task.graph), []
+        self._apply("started", task, None, {})
+
+    def _queue_ready(self, task: Task) -> None:
+        assert task.state is not None  # noqa: S101 - it has begun
+        ready = task.state.ready
+        while ready:
+            self._ready.push(task.tenant, (task, ready.popleft()), task.nice)
+            self._asking[task.tenant] = self._asking.get(task.tenant, 0) + 1
+
+    def _pump(self) -> None:
+        """Give ready nodes to idle workers."""
+        pool = self.pool
+        while pool.idle and (got := self._ready.pop()) is not None:
+            turn, (task, name) = got
+            self._asking[task.tenant] -= 1
+            if self.serving:
+                self._admit(task.tenant)
+            state = task.state
+            if state is None or state.status in FINAL:
+                self._ready.settle(turn, 0)
+                continue
+            self._start(task, state, name, turn)
+
+    def _start(self, task: Task, state: TaskState, name: str, turn: Turn) -> None:
+        node = state.node(name)
+        version = self.pool.scheduler.acquire(node.action, task.graph.default_role)
+        if version is None:
+            self._ready.settle(turn, 0)
+            self._asking[task.tenant] += 1
+            self._absent.append((time.monotonic() + self.limits.absent_s, task, name))
+            self._watch()
+            return
+        worker = self.pool.take()
+        assert worker is not None  # noqa: S101 - the caller saw one
+        known = state.nodes[name]
+        attempt = known.attempt + 1
+        context = Context(
+            task.id, name, version.role, task.tenant, attempt, known.round, state.previous_of(name), self._read
+        )
+        call = Call(version.entry, state.input_of(name), context, self._report)
+        call.task, call.turn, call.version, call.worker = task, turn, version, worker
+        limit_s = self.limits.node_s if node.timeout_ms is None else node.timeout_ms / 1000
+        call.started = time.monotonic_ns()
+        call.deadline = call.started / 1e9 + limit_s
+        assert task.calls is not None  # noqa: S101 - it has begun
+        task.calls.append(call)
+        data = {"attempt": attempt, "round": known.round, "role": version.role, "version": version.number}
+        self._apply("node_started", task, name, data)
+        self._watch()
+        try:
+            worker.run(call, version.carrier)
+        except RuntimeError as error:
+            self._end(call, _error(error), None)
+
+    def _report(self, call: Call, error: BaseException | None, value: Any) -> None:
+        """A call has ended; from whatever thread it ran on, which does the work of looking at its answer."""
+        if error is None:
+            try:
+                value = kept(value)
+            except Garbage as garbage:
+                error = garbage
+        self.post(self._end, call, None if error is None else _error(error), value)
+
+    def _end(self, call: Call, error: dict[str, Any] | None, value: Any) -> None:
+        self.pool.scheduler.registry.release(call.version)
+        if not call.given_up:
+            self._settle(call, error, value)
+
+    def _give_up(self, call: Call, error: dict[str, Any] | None = None) -> None:
+        """Nobody waits for a call any more; where it is cancelled, it is told so."""
+        call.given_up = True
+        call.handle.cancel(call)
+        self._settle(call, error, None)
+
+    def _settle(self, call: Call, error: dict[str, Any] | None, value: Any) -> None:
+        """The node's time is over: the worker is idle, the tenant is charged, the event happens."""
+        task: Task = call.task
+        worker: Worker = call.worker
+        self.pool.give_back(worker)
+        used = time.monotonic_ns() - call.started + call.context._device_ns  # noqa: SLF001 - of the same package
+        self._ready.settle(call.turn, used)
+        assert task.calls is not None  # noqa: S101 - it has begun
+        task.calls.remove(call)
+        if task.state is None or task.state.status in FINAL:
+            return
+        context = call.context
+        data: dict[str, Any] = {"attempt": context.attempt, "round": context.round}
+        if error is None:
+            self.pool.memory.write(task.id, context.node, value)
+            self._apply("node_finished", task, context.node, {**data, "result": value})
+            return
+        node = task.state.node(context.node)
+        if context.attempt >= node.attempts:
+            self._apply("node_failed", task, context.node, {**data, "error": error})
+            return
+        wait_ms = node.backoff_ms << (context.attempt - 1)
+        self._apply("retried", task, context.node, {**data, "error": error, "wait_ms": wait_ms})
+        self._loop.call_later(wait_ms / 1000, self._again, task, context.node)
+
+    def _again(self, task: Task, name: str) -> None:
+        self._ready.push(task.tenant, (task, name), task.nice)
+        self._asking[task.tenant] = self._asking.get(task.tenant, 0) + 1
+        self._pump()
+        self._flush()
+
+    def _read(self, node: str, task: str) -> Any:
+        return self.pool.memory.read(node, task)
+
+    # Events.
+
+    def _apply(self, kind: Kind, task: Task, node: str | None, data: dict[str, Any]) -> None:
+        assert task.state is not None  # noqa: S101 - it has begun
+        told = task.state.apply(kind, node, data)
+        self._emit(kind, task, node, data)
+        if kind in FINAL:
+            self._finish(task)
+        for each in told:
+            self._tell(task, each)
+        if task.state.ready:
+            self._queue_ready(task)
+
+    def _tell(self, task: Task, told: Told) -> None:
+        self._emit(told.kind, task, told.node, told.data)  # type: ignore[arg-type]
+        if told.kind in FINAL:
+            self._finish(task)
+
+    def _finish(self, task: Task) -> None:
+        self._over.append((self._seq, task))
+
+    def _emit(self, kind: Kind, task: Task | None, node: str | None, data: dict[str, Any]) -> None:
+        self._seq += 1
+        record = Record(self._seq, kind, None if task is None else task.id, node, time.time_ns(), data)
+        self._fresh.append(record)
+
+    def _when_durable(self, future: Future[Any], answer: Any) -> None:
+        self._after.append((self._seq, future, answer))
+
+    def _flush(self) -> None:
+        fresh, self._fresh = self._fresh, []
+        if self.journal is not None and fresh:
+            self.journal.write(fresh, lambda failed: self.post(self._durable, fresh, failed))
+        elif fresh:
+            self._durable(fresh, None)
+
+    def _durable(self, records: list[Record], failed: str | None) -> None:
+        """Tell of events that are on disk, or of all that cannot be."""
+        if failed is not None and self.journal is not None:
+            self._break(self.journal.refusal(failed))
+            return
+        self.event.publish([public(record) for record in records])
+        seq = records[-1].seq
+        self._done(seq)
+        while self._after and self._after[0][0] <= seq:
+            _, future, answer = self._after.popleft()
+            future.set_result(answer)
+
+    def _break(self, error: StorageError) -> None:
+        """The journal is lost: whoever waits is told, and nothing is accepted any more."""
+        self.broken = error
+        self.serving = False
+        for _, future, _ in self._after:
+            future.set_exception(error)
+        for task in self.tasks.values():
+            for waiter in task.waiters or ():
+                waiter.set_exception(error)
+            task.waiters = None
+        self._after.clear()
+
+    def _done(self, seq: int) -> None:
+        """Hand out outcomes of tasks whose end is published."""
+        while self._over and self._over[0][0] <= seq:
+            _, task = self._over.popleft()
+            self.tasks.pop(task.id, None)
+            assert task.state is not None  # noqa: S101 - it is over
+            outcome = self.outcomes[task.id] = outcome_of(task.state)
+            for gone in self.pool.memory.over(task.id):
+                self.outcomes.pop(gone, None)
+            for waiter in task.waiters or ():
+                waiter.set_result(outcome)
+
+    # Time.
+
+    def _watch(self) -> None:
+        if not self._watching:
+            self._watching = True
+            self._loop.call_later(_TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        self._watching = False
+        now = time.monotonic()
+        for worker in self.pool.busy():
+            call = worker.call
+            if call is not None and call.deadline <= now:
+                limit = call.deadline - call.started / 1e9
+                self._give_up(call, {"reason": "timeout", "message": f"it took longer than {limit:.3f} s"})
+        self._unblock(now)
+        while self._absent and self._absent[0][0] <= now:
+            _, task, name = self._absent.popleft()
+            self._asking[task.tenant] -= 1
+            if task.state is not None and task.state.status not in FINAL:
+                self._no_agent(task, task.state, name)
+        if self._absent or self.pool.busy():
+            self._watch()
+        self._pump()
+        self._flush()
+
+    def _no_agent(self, task: Task, state: TaskState, name: str) -> None:
+        refusal = self.pool.scheduler.refusal(state.node(name).action).problems[0]
+        error = {"reason": "no_agent", "message": f"{refusal.message} ({refusal.hint})"}
+        self._apply("node_failed", task, name, {"attempt": 0, "round": state.nodes[name].round, "error": error})
+
+    def _unblock(self, now: float) -> None:
+        """Where an agent blocks the agents' loop: it fails, and the others there run again on a new one."""
+        lane = self.pool.blocked(now, self.limits.block_s)
+        if lane is None:
+            return
+        culprit = lane.culprit()
+        words = "it blocked the event loop of the agents; let it be a plain function, or a process"
+        error = {"reason": "blocked", "message": words}
+        calls = [worker.call for worker in self.pool.busy() if worker.call is not None and worker.call.handle is lane]
+        for call in calls:
+            if call is culprit or culprit is None:
+                self._give_up(call, error)
+                continue
+            call.given_up = True
+            self.pool.scheduler.registry.acquire_again(call.version)
+            again = Call(call.entry, call.node, call.context, self._report)
+            again.task, again.turn, again.version, again.worker = call.task, call.turn, call.version, call.worker
+            again.started, again.deadline = call.started, call.deadline
+            call.task.calls[call.task.calls.index(call)] = again
+            again.worker.run(again, "async")
+        lane.close()
+
+    async def _close(self) -> None:
+        for worker in self.pool.busy():
+            if worker.call is not None:
+                worker.call.given_up = True
+                worker.call.handle.cancel(worker.call)
+        await self.pool.close()
+        self._flush()
+        if self.journal is not None:
+            await self._loop.run_in_executor(None, self.journal.settle)
+            while self._inbox:
+                what, args = self._inbox.popleft()
+                what(*args)
+
+
+def _error(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, Garbage):
+        return {"reason": "garbage", "message": f"its answer cannot be kept: {error}"}
+    if isinstance(error, Died):
+        found = {"reason": error.reason, "message": printable(str(error))[:_MESSAGE]}
+        return {**found, "traceback": error.trace} if error.trace else found
+    message = f"{type(error).__name__}: {_text(error)}"
+    trace = "".join(traceback.format_exception(error))[-_TRACE:]
+    return {"reason": "raised", "message": message, "traceback": trace}
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return printable(str(error))[:_MESSAGE]
+    except Exception:  # noqa: BLE001 - an exception that cannot say what it is
+        return "(it cannot be shown)"
