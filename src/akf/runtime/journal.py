@@ -55,7 +55,7 @@ class Journal:
                 raise ConflictError.of(
                     "AKF-C702", f"{self._name}: another runtime holds this journal", hint=hint
                 ) from None
-            raise StorageError.of("AKF-T701", f"{self._name}: the journal cannot be opened: {error}") from None
+            raise StorageError.of("AKF-F708", f"{self._name}: the journal cannot be opened: {error}") from None
         except sqlite3.DatabaseError:
             raise self._foreign() from None
         self._failed: str | None = None
@@ -106,7 +106,7 @@ class Journal:
     def refusal(self, why: str) -> StorageError:
         """What is said of a journal that cannot be written."""
         hint = "make room and start the runtime again: it goes on from what is durable"
-        return StorageError.of("AKF-T701", f"{self._name}: the journal cannot be written: {why}", hint=hint)
+        return StorageError.of("AKF-F708", f"{self._name}: the journal cannot be written: {why}", hint=hint)
 
     def close(self) -> None:
         """Write what waits, and let the file go."""
