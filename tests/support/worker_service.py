@@ -81,7 +81,7 @@ class Service:
 
     def post(self, path: str, data: dict[str, Any] | None = None, **more: Any) -> httpx.Response:
         """One POST, on a connection of its own, as an AIKG RemoteWorker makes it."""
-        with httpx.Client(timeout=more.pop("timeout", WAIT_S)) as client:
+        with httpx.Client(timeout=more.pop("patience", WAIT_S)) as client:
             return client.post(self.url + path, data=data, **more)
 
     def acquire(self, task_id: str, **more: Any) -> int:

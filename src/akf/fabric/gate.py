@@ -2,7 +2,7 @@
 
 Invariants:
 - Nobody is answered without a token where there are tokens, but for the question whether the service lives.
-- A body is counted as it comes; one that is too large is refused with 413 before more of it is read.
+- A body is counted as it comes; of one that is too large nothing more is kept, and it is refused with 413.
 - The calls that are made most, `status`, `acquire_device` and `release_device`, are answered without a framework, when
   they are plain; whatever is not plain goes the long way and is answered there, in the same words.
 - Whoever waits and goes away is noticed: what it waited for is ended, and what it was given goes back.
@@ -38,6 +38,7 @@ _OPEN = frozenset({"/health"})
 _ADMIN = frozenset({"/api/v1/drain"})
 _FORM = b"application/x-www-form-urlencoded"
 _STATUSES: tuple[tuple[type[AkfError], int], ...] = ((BlockedError, 503), (StorageError, 503), (ConflictError, 409))
+_DISCARD_S = 20.0
 GONE = 499
 """The status of an answer that nobody gets."""
 
@@ -99,11 +100,13 @@ class Gate:
                 return
             scope.setdefault("state", {})["who"] = who
         most = self._package_bytes if path in PACKAGES else FORM_BYTES
+        bounded = _Bounded(receive, send, most)
         size = headers.get(b"content-length", b"0")
         if size.isdigit() and int(size) > most:
+            if b"expect" not in headers:  # who asks before it sends is not made to send
+                await bounded.discard()
             await answer(send, 413, _too_large(most), [(b"connection", b"close")])
             return
-        bounded = _Bounded(receive, send, most)
         try:
             if who is None or not await self._at_once(scope, headers, bounded, who):
                 await self._app(scope, bounded.receive, bounded.send)
@@ -156,12 +159,20 @@ class _Bounded:
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
             if self._left < 0:
+                await self.discard()
                 raise TooLarge(self._most)
         return message
 
     async def send(self, message: Message) -> None:
         self.answered = True
         await self._send(message)
+
+    async def discard(self) -> None:
+        """Let the rest of a body pass, for a while: a client that is cut off in the middle never reads the answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DISCARD_S):
+                while (message := await self._receive())["type"] == "http.request" and message.get("more_body"):
+                    pass
 
     async def whole(self) -> bytes:
         """All of the body, which is kept for whoever comes after."""

@@ -69,7 +69,7 @@ class _Served:
 
     def scope(self) -> dict[str, Any]:
         path, _, query = self._head["path"].partition("?")
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._head["headers"]]
+        headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in self._head["headers"]]
         return {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
