@@ -11,6 +11,7 @@ Invariants:
 
 from __future__ import annotations
 
+import math
 import secrets
 import tempfile
 from pathlib import Path
@@ -175,7 +176,10 @@ def _intervals(name: str, found: Measured) -> list[dict[str, Any]]:
 
 
 def _errors(lines: bytes) -> list[dict[str, Any]]:
-    """The largest error of each side and output over all cases, against the reference in double precision."""
+    """The largest error of each side and output over all cases, against the reference in double precision.
+
+    A figure without bound, say a relative error beside a true zero, is null: JSON has no number for it.
+    """
     worst: dict[tuple[str, str], dict[str, Any]] = {}
     for text in lines.splitlines():
         line = orjson.loads(text)
@@ -185,4 +189,6 @@ def _errors(lines: bytes) -> list[dict[str, Any]]:
         for figure in _FIGURES:
             held[figure] = max(held.get(figure, 0.0), float.fromhex(line[figure]))
         held["max_ulp"] = max(held.get("max_ulp", 0), line["max_ulp"])
+    for held in worst.values():
+        held.update({figure: None for figure in _FIGURES if not math.isfinite(held[figure])})
     return list(worst.values())
