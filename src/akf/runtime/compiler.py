@@ -21,7 +21,6 @@ from akf.runtime.graph import Graph, Node
 from akf.runtime.values import Garbage, kept
 
 MAX_TEXT = 1024**2
-_SHOWN = 50
 
 
 class Compiler:
@@ -82,11 +81,11 @@ def _problems(found: form.Faults, document: Document | None) -> list[Problem]:
     problems = []
     if document is not None:
         document.prefetch(fault.pointer for fault in found)
-    for fault in found[:_SHOWN]:
+    for fault in found[: form.SHOWN]:
         line, column = document.locate(fault.pointer) if document is not None else (None, None)
         file = document.file if document is not None else None
         message = printable(fault.message)
         problems.append(Problem(fault.code, message, file, fault.pointer, line, column, hint=fault.hint))
-    if len(found) > _SHOWN:
-        problems.append(unlisted("AKF-F701", len(found) - _SHOWN, problems[-1]))
+    if len(found) > form.SHOWN:
+        problems.append(unlisted("AKF-F701", len(found) - form.SHOWN, problems[-1]))
     return problems

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from akf.contracts.text import did_you_mean, show
 from akf.runtime.conditions import nodes_of
-from akf.runtime.form import Fault, Faults
+from akf.runtime.form import SHOWN, Fault, Faults
 from akf.runtime.graph import Graph
 
 
@@ -116,7 +116,7 @@ def _through_loops(needs: Mapping[str, Iterable[str]], loops: Mapping[str, str])
 def _known(ids: Iterable[str], places: Mapping[str, int], pointer: str, words: str, found: Faults) -> None:
     for each in ids:
         if each not in places:
-            near = did_you_mean(each, places)
+            near = did_you_mean(each, places) if len(found) < SHOWN else None
             hint = f"did you mean {near}?" if near else f"nodes are {', '.join(list(places)[:10])}"
             found.append(Fault("AKF-F702", pointer, f"{words} {show(each)}, which is no node", hint))
 

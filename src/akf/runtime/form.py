@@ -17,6 +17,8 @@ from akf.runtime.conditions import faults, nodes_of
 from akf.runtime.graph import REFERENCE, Graph, Loop, Node
 
 MAX_NODES, MAX_LOOPS, MAX_ROUNDS, MAX_ATTEMPTS = 10_000, 100, 1_000, 100
+SHOWN = 50
+"""How many faults are listed; more are counted."""
 _DAY_MS = 24 * 3600 * 1000
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 _DEPTH = 64

@@ -17,7 +17,7 @@ import importlib.metadata
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -42,8 +42,12 @@ def entry_points() -> dict[str, str]:
     return {each.name: each.value for each in importlib.metadata.entry_points(group=GROUP)}
 
 
-def load(origin: str) -> Plugin:
+def load(origin: str, check: Callable[[tuple[Any, ...]], None]) -> Plugin:
     """Execute a plug-in and take its agents.
+
+    Args:
+        origin: where it is.
+        check: refuses agents that are none; the plug-in has never been loaded then.
 
     Raises:
         InvalidError: it is not there, fails, or gives no agents.
@@ -64,6 +68,7 @@ def load(origin: str) -> Plugin:
         own = f"{module.__name__}."
         modules = {name: each for name, each in sys.modules.items() if name == module.__name__ or name.startswith(own)}
         agents = _agents(module, attribute or "agents", origin)
+        check(agents)
     except InvalidError:
         _restore(before, place)
         raise

@@ -85,17 +85,12 @@ class AgentRegistry:
         """
         with self._loading:
             try:
-                plugin = plugins.load(origin)
-                source = Origin(plugin)
-                try:
-                    versions = [Version(each, *entry_of(each), source) for each in plugin.agents]
-                    _once(versions, origin)
-                except InvalidError:
-                    plugins.unload(plugin)
-                    raise
+                plugin = plugins.load(origin, lambda agents: _check(agents, origin))
             except AkfError as error:
                 self._tell("agent_refused", {"origin": origin, "problem": error.problems[0].message})
                 raise
+            source = Origin(plugin)
+            versions = [Version(each, *entry_of(each), source) for each in plugin.agents]
             with self._changed:
                 roles = {version.role for version in versions}
                 old = [v for v in self._versions.values() if v.origin is not None and v.origin.plugin.origin == origin]
@@ -207,8 +202,10 @@ class AgentRegistry:
             listener(kind, data)
 
 
-def _once(versions: Sequence[Version], origin: str) -> None:
-    roles = [version.role for version in versions]
+def _check(agents: Sequence[Any], origin: str) -> None:
+    for agent in agents:
+        entry_of(agent)
+    roles = [agent.role for agent in agents]
     twice = sorted({role for role in roles if roles.count(role) > 1})
     if twice:
         hint = "give each agent a role of its own"
