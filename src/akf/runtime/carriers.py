@@ -74,10 +74,13 @@ class Lane:
         self._thread.start()
 
     def start(self, call: Call) -> None:
-        """Run a call; from the loop that owns the state."""
+        """Run a call at the next `wake`; from the loop that owns the state."""
         call.handle = self
         self._inbox.append(call)
-        if not self._called:
+
+    def wake(self) -> None:
+        """Begin what was started: to wake another thread costs more than a node, so it is done once for many."""
+        if self._inbox and not self._called:
             self._called = True
             self._loop.call_soon_threadsafe(self._take)
 

@@ -268,6 +268,7 @@ class Engine:
                 self._ready.settle(turn, 0)
                 continue
             self._start(task, state, name, turn)
+        pool.wake()
 
     def _start(self, task: Task, state: TaskState, name: str, turn: Turn) -> None:
         node = state.node(name)
@@ -477,6 +478,7 @@ class Engine:
             again.started, again.deadline = call.started, call.deadline
             call.task.calls[call.task.calls.index(call)] = again
             again.worker.run(again, "async")
+        self.pool.wake()
         lane.close()
 
     async def _close(self) -> None:

@@ -78,6 +78,11 @@ class WorkerPool:
             return self._lane
         return self._threads if name == "thread" else self._processes
 
+    def wake(self) -> None:
+        """Let what was started begin."""
+        if self._lane is not None:
+            self._lane.wake()
+
     def blocked(self, now: float, limit_s: float) -> Lane | None:
         """The event loop for agents, when one of them blocks it; there is a new one then."""
         lane = self._lane
