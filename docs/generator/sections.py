@@ -36,7 +36,8 @@ def command_names() -> list[str]:
     found = []
     for name, item in sorted(_group().commands.items()):
         inner = getattr(item, "commands", None)
-        found += [name] if inner is None else [f"{name} {each}" for each in sorted(inner)]
+        found += [name] if inner is None or item.invoke_without_command else []
+        found += [f"{name} {each}" for each in sorted(inner or ())]
     return found
 
 

@@ -27,7 +27,7 @@ from akf.store.snapshot import init_run
 from akf.trust.keys import init_keys
 
 ROOT = Path(__file__).parents[2]
-LINKED = ("adapters", "docs", "examples", "schemas", "suites")
+LINKED = ("adapters", "docs", "env.sh", "examples", "schemas", "scripts", "suites")
 CANDIDATE = "rmsnorm-fused"
 START = "start"
 KEYS = Path("akf-demo", "keys")

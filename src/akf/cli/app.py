@@ -65,7 +65,6 @@ COMMANDS: dict[str, dict[str, Callable[..., Result | None]]] = {
         "status": runs.status,
         "report": runs.report,
         "survey": traffic.survey,
-        "worker": workers.worker,
         "server": services.server,
         "schema": checks.schema,
         "explain": checks.explain,
@@ -92,6 +91,7 @@ COMMANDS: dict[str, dict[str, Callable[..., Result | None]]] = {
         "list": services.job_list,
         "logs": services.job_logs,
     },
+    "worker": {"register": services.worker_register},
 }
 """Every command by its group; those of the first are called by their name alone."""
 GROUPS = {
@@ -100,12 +100,19 @@ GROUPS = {
     "toolchain": "Toolchains of this machine.",
     "ingest": "From files of other tools to Workload and Capture.",
     "job": "Jobs of a Server.",
+    "worker": "Run a Worker Service, or register one.",
 }
+THEMSELVES: dict[str, Callable[..., Result | None]] = {"worker": workers.worker}
+"""What a group's name does where no command follows it."""
 
 for _group, _commands in COMMANDS.items():
     _target = app
     if _group:
-        _target = typer.Typer(help=GROUPS[_group], rich_markup_mode=None)
+        _itself = THEMSELVES.get(_group)
+        if _itself is None:
+            _target = typer.Typer(help=GROUPS[_group], rich_markup_mode=None)
+        else:
+            _target = typer.Typer(callback=_itself, invoke_without_command=True, rich_markup_mode=None)
         app.add_typer(_target, name=_group)
     for _name, _function in _commands.items():
         _target.command(_name)(_function)

@@ -1,4 +1,4 @@
-"""`job submit|status|wait|cancel|list|logs`: jobs of a Server."""
+"""`job submit|status|wait|cancel|list|logs` and `worker register`: what is asked of a Server."""
 
 from __future__ import annotations
 
@@ -84,6 +84,13 @@ def logs(server: str | None, job: str, follow: bool) -> Result:
                     text = str(event.get("text", ""))
                     print("\n".join(map(printable, text.splitlines())), file=sys.stderr, flush=True)
         return Result({"job_id": job, "log": client.get_job_log(job).splitlines()})
+
+
+def register(server: str, url: str, backend: str, arch: str, capacity: int, tags: list[str]) -> Result:
+    """A Worker Service is the Server's from now on; what is known of it then."""
+    with _client(server) as client:
+        answer = client.register_worker(url, backend, arch, capacity, tags)
+    return Result({"worker": {name: answer.get(name) for name in ("name", "capacity", "verified")}})
 
 
 def _waited(client: AKFClient, job: str, wait_s: float) -> Result:

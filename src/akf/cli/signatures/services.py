@@ -127,3 +127,19 @@ def job_logs(
     from akf.cli.commands.job import logs
 
     return logs(server, job, follow)
+
+
+def worker_register(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The Worker Service, as the Server reaches it.")],
+    server: Annotated[str, typer.Argument(metavar="SERVER", help="The Server.")],
+    backend: Annotated[str, typer.Argument(metavar="BACKEND", help="ascend, cuda or cpu.")],
+    arch: Annotated[str, typer.Argument(metavar="ARCH", help="Architecture of its devices.")],
+    capacity: Annotated[
+        int, typer.Argument(metavar="[CAPACITY]", min=1, max=4096, help="Used while the worker does not say itself.")
+    ] = 1,
+    tags: Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="What jobs may ask for.")] = None,
+) -> Result:
+    """Register a Worker Service with a Server."""
+    from akf.cli.commands.job import register
+
+    return register(server, url, backend, arch, capacity, tags or [])

@@ -12,6 +12,7 @@ from akf.cli.result import Result
 
 
 def worker(
+    context: typer.Context,
     backend: Annotated[
         str | None, typer.Option("--backend", metavar="NAME", help="ascend, cuda or cpu; $WORKER_BACKEND, else ascend.")
     ] = None,
@@ -52,6 +53,8 @@ def worker(
     stdio: Annotated[bool, typer.Option("--stdio", help="Serve on standard input and output, not on a port.")] = False,
 ) -> Result | None:
     """Run a Worker Service: it lends this machine's devices and runs packages on them."""
+    if context.invoked_subcommand is not None:
+        return None
     from akf.cli.commands.worker import run
 
     return run(backend, arch, devices, host, port, folder, tokens, python, idle_s, drain_s, package_mib, stdio)
