@@ -57,11 +57,13 @@ def outcomes(report: dict[str, Any]) -> dict[str, str]:
 
 UNCONFINED = {"segfault", "abort", "exit_zero", "spin", "sends_forgery", "exhaust_memory", "leaves_process"}
 UNCONFINED |= {"leaves_thread", "works_in_a_sibling", "works_below_a_process"}
-PLACES = [(*row, "auto") for row in FAILURES] + [(*row, "none") for row in FAILURES if row[0] in UNCONFINED]
-PLACES += [("kills_itself", "correctness", "CHILD_KILLED", "none")]  # in a name space of its own it cannot
+WITHOUT = [(*row, "none") for row in FAILURES if row[0] in UNCONFINED]
+WITHOUT += [("kills_itself", "correctness", "CHILD_KILLED", "none")]  # in a name space of its own it cannot
+PLACES = [pytest.param(*row, "auto", id=f"{row[0]}-auto") for row in FAILURES]
+PLACES += [pytest.param(*row, id=f"{row[0]}-none", marks=pytest.mark.soak) for row in WITHOUT]
 
 
-@pytest.mark.parametrize(("kernel", "check", "code", "isolation"), PLACES, ids=[f"{row[0]}-{row[3]}" for row in PLACES])
+@pytest.mark.parametrize(("kernel", "check", "code", "isolation"), PLACES)
 def test_failure_has_its_reason(
     affine: AffineTask, out: Path, kernel: str, check: str, code: str, isolation: str
 ) -> None:

@@ -84,11 +84,10 @@ def test_a_source_that_keeps_an_argument_unspecialised_needs_one(tmp_path: Path)
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("tl.constexpr", "tl.constexpr, MORE: tl.constexpr", "'MORE'"),
-        ("row < t", "row < t +", "SyntaxError"),
-        ('"int32"', '"int64"', "compiler takes it as i32"),
+        pytest.param("tl.constexpr", "tl.constexpr, MORE: tl.constexpr", "'MORE'", id="constexpr without a value"),
+        pytest.param("row < t", "row < t +", "SyntaxError", id="syntax", marks=pytest.mark.soak),
+        pytest.param('"int32"', '"int64"', "compiler takes it as i32", id="another type", marks=pytest.mark.soak),
     ],
-    ids=["constexpr without a value", "syntax", "another type than the launch spec's"],
 )
 def test_what_cannot_be_specialised_is_a_failed_build(old: str, new: str, said: str, tmp_path: Path) -> None:
     files = {name: text.replace(old, new) for name, text in ascend.triton("1.0").items()}

@@ -128,7 +128,7 @@ def serve(fd: int, make: Any = Worker, further: Optional[dict[str, int]] = None)
     try:
         facts = confine.shut_in(setup)
         worker = make(setup)
-    except (OSError, StopIteration, KeyError) as error:
+    except (OSError, StopIteration, KeyError, RuntimeError) as error:  # the last one is a device's runtime
         channel.send(b"e" + str(error)[:500].encode("utf-8", "replace"))
         os._exit(96)
     channel.send(b"k" + json.dumps(facts).encode())

@@ -92,6 +92,11 @@ def _bind(root: str, path: str) -> None:
     _mount(path, target, None, _MS_BIND | _MS_REC)
 
 
+def _set_attributes(path: str, flags: int, there: int, gone: int) -> None:
+    attributes = (ctypes.c_uint64 * 4)(there, gone, 0, 0)
+    _check(_libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, path.encode(), flags, attributes, 32), f"mount_setattr {path}")
+
+
 def unpack(fd: int, folder: str) -> None:
     """Write a sealed tree out as files; the parent has checked the names."""
     data = os.pread(fd, os.fstat(fd).st_size, 0)
@@ -144,11 +149,9 @@ def make_root(setup: dict[str, Any]) -> str:
         _forbid_further_namespaces(f"{root}/proc")
     if "files_fd" in setup:
         _add_tree(root, setup["files_fd"])
-    attributes = (ctypes.c_uint64 * 4)(_MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID, 0, 0, 0)
-    _check(
-        _libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, root.encode(), _AT_RECURSIVE, attributes, 32),
-        "mount_setattr",
-    )
+    _set_attributes(root, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID, 0)
+    if setup.get("device", "cpu") != "cpu" and kind == "private":
+        _set_attributes(f"{root}/proc", 0, 0, _MOUNT_ATTR_RDONLY)  # a device's runtime names its threads there
     os.chdir(root)
     _check(_libc.syscall(_SYS_PIVOT_ROOT[platform.machine()], b".", b"."), "pivot_root")
     _check(_libc.umount2(b".", _MNT_DETACH), "umount2")

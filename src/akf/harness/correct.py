@@ -368,7 +368,9 @@ def check(bench: Bench) -> dict[str, Any]:
     if first.failure is None:
         watched = bench.is_python("candidate")
         passes.append(run_cases(bench, "candidate", prepared[::-1], 1, traced=watched))
-    judge.candidate(prepared, passes, judge.baseline(prepared, baseline))
+    reference = judge.baseline(prepared, baseline)
+    if reference:
+        judge.candidate(prepared, passes, reference)
     logs = {"candidate": first.log, "baseline": baseline.log}
     proof = Check()
     _fallbacks(proof, passes)

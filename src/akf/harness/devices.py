@@ -15,6 +15,8 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple, Optional
 
+_LINE_BYTES = 64
+
 
 class Kind(NamedTuple):
     """What differs between devices: a package beside torch, and whether tensors lie elsewhere than in the arena."""
@@ -72,7 +74,7 @@ class Device:
         self.name = name
         self.copies = KINDS[name].copies
         self._space: Any = getattr(torch, name, None)
-        self._empty_strided = torch.empty_strided
+        self._empty, self._pointer, self._strided = torch.empty, torch.Tensor.data_ptr, torch.Tensor.as_strided
 
     def fault(self) -> str:
         """Why the device cannot be used; empty when it can."""
@@ -82,9 +84,22 @@ class Device:
             return f"{self.name}: torch finds no such device"
         return ""
 
+    def start(self) -> None:
+        """Start the device's runtime, with the threads that it keeps, before any code of a candidate's runs."""
+        if self.copies:
+            self._empty((1,), device=self.name)
+            self.synchronize()
+
     def like(self, tensor: Any) -> Any:
-        """An uninitialised buffer on the device with a tensor's type, shape and strides."""
-        return self._empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=self.name)
+        """An uninitialised buffer on the device with a tensor's type, shape, strides and place within a line."""
+        shape, strides = tuple(tensor.shape), tensor.stride()
+        span = 1 + sum((size - 1) * step for size, step in zip(shape, strides) if size)  # noqa: B905 - Python 3.9
+        shift = self._pointer(tensor) % _LINE_BYTES // tensor.element_size()
+        return self._strided(self._empty(shift + span, dtype=tensor.dtype, device=self.name), shape, strides, shift)
+
+    def on_host(self, tensor: Any) -> Any:
+        """An uninitialised buffer on the processor for a tensor's elements, in order."""
+        return self._empty(tuple(tensor.shape), dtype=tensor.dtype)
 
     def synchronize(self) -> None:
         """Wait until all that was launched has ended."""

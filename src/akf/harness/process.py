@@ -239,6 +239,7 @@ class Child:
                 self._fail(outcome.ISOLATION_UNAVAILABLE, greeting[1:].decode("utf-8", "replace"))
             self.facts = json.loads(greeting[1:])
             self.pid = self._inner(confinement.isolation)
+            self._own = frozenset(_tasks(self.pid))  # the first, and those of a device's runtime
             self._watch(alone=confinement.isolation == "userns")
             function = self.ask(b"L", first, "function")["function"]
             self.function = function if isinstance(function, int) else 0
@@ -321,18 +322,18 @@ class Child:
         strangers = [pid for fd in ours for pid in map(int, os.pread(fd, _PACKET, 0).split()) if pid not in LIVE]
         if further or strangers:
             self._fail(outcome.ASYNCHRONOUS_WORK, "a process that the kernel has started outlives the launch")
-        if threads > 1 and self._live_threads():
+        if threads > len(self._own) and self._live_threads():
             self._fail(outcome.ASYNCHRONOUS_WORK, "a thread that the kernel has started outlives the launch")
 
     def _live_threads(self) -> int:
-        """Threads beyond the first that are not on their way out: one that was joined may still be leaving.
+        """Threads beyond our own that are not on their way out: one that was joined may still be leaving.
 
         Threads of a module that sleep do not count. A thread that was just stopped, or let run, is seen asleep a moment
         later only; one that works is seen at work, or stopped at work, all the time.
         """
         deadline = time.monotonic() + (_SETTLES_S if self._python else 0.0)
         while True:
-            further = [task for task in _tasks(self.pid) if task != str(self.pid)]
+            further = [task for task in _tasks(self.pid) if task not in self._own]
             further = [task for task in further if not _task_stat(self.pid, task)[1] & _PF_EXITING]
             if self._python:
                 further = [task for task in further if not _sleeps(self.pid, task)]

@@ -20,7 +20,6 @@ import json
 import os
 import struct
 import sys
-import threading
 import time
 import zlib
 from collections.abc import Callable
@@ -32,7 +31,7 @@ from .swallowed import Watch
 _HELD = 256
 _RECHECKED_BYTES = 8 << 20
 _SETTLE_S = 0.05
-_TASK_LINKS = 3
+_TASK_LINKS = 2
 _FUTEX = {"x86_64": 202, "aarch64": 98}.get(os.uname().machine, -1)
 _FUTEX_WAITS = (0, 9)
 _WATCHED = (
@@ -131,6 +130,7 @@ class Worker:
         self._root: str = setup["tree"]
         self._torch = torch
         self._device = devices.Device(setup["device"])
+        self._device.start()
         self._tensor = torch.Tensor
         basic = torch._C.TensorBase  # noqa: SLF001 - below what a candidate may rebind
         self._dtype, self._shape = basic.dtype.__get__, basic.shape.__get__
@@ -138,12 +138,13 @@ class Worker:
         self._strides, self._pointer, self._copy, self._detach = (
             basic.stride, basic.data_ptr, basic.copy_, basic.detach,
         )  # fmt: skip
-        self._plain, self._clone = basic.is_contiguous, basic.clone
+        self._plain = basic.is_contiguous
         self._layout, self._strided = basic.layout.__get__, torch.strided
-        self._contiguous = torch.contiguous_format
         self._frames, self._clock = sys._current_frames, time.perf_counter_ns  # noqa: SLF001 - the only list of them
         self._fstat = os.fstat
         self._tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_CLOEXEC)
+        self._own = frozenset(os.listdir("/proc/self/task"))  # noqa: PTH208 - and the threads of the device's runtime
+        self._links = _TASK_LINKS + len(self._own)
         self._no_grad = torch.no_grad
         self._names = Names()
         self._function: Any = None
@@ -188,7 +189,7 @@ class Worker:
     ) -> dict[str, Any]:
         """Make the tensors of `count` launches, each over its own piece of the arena."""
         self._keep = keep
-        self._recheck = recheck and not self._device.copies
+        self._recheck = recheck
         self._attributes = attributes
         self._inputs = [tuple(self._over(item, slot) for item in inputs) for slot in range(count)]
         self._outputs = [tuple(self._over(item, slot) for item in outputs) for slot in range(count)]
@@ -214,9 +215,12 @@ class Worker:
         return {}
 
     def fetch(self) -> dict[str, Any]:
-        """Bring the results of the launches back; the clock has stopped, and the device had nothing left to do."""
+        """Bring the results back, and the inputs as they are now; the clock has stopped, and the device has ended."""
         for target, tensor in self._made:
             self._copy(target, tensor)
+        for host, there in zip(self._staged, self._inputs):  # noqa: B905 - as above
+            for target, tensor in zip(host, there):  # noqa: B905 - as above
+                self._copy(target, tensor)
         self._device.synchronize()
         self._made = []
         return {}
@@ -297,8 +301,10 @@ class Worker:
 
     def _sum(self, start: int, end: int, tensor: Any) -> int:
         """Checksum of a result's elements."""
-        if not self._plain(tensor):
-            tensor = self._clone(tensor, memory_format=self._contiguous)
+        if self._device.copies or not self._plain(tensor):
+            host = self._device.on_host(tensor)
+            self._copy(host, tensor)
+            tensor = host
             start, end = self._pointer(tensor), self._pointer(tensor) + tensor.nbytes
         return zlib.crc32((ctypes.c_ubyte * (end - start)).from_address(start))
 
@@ -338,7 +344,7 @@ class Worker:
         of it can go on before the next call. Who sleeps for a while, or waits for input, goes on by himself.
         """
         deadline = self._clock() + int(_SETTLE_S * 1e9)
-        while self._fstat(self._tasks).st_nlink > _TASK_LINKS and self._clock() < deadline:
+        while self._fstat(self._tasks).st_nlink > self._links and self._clock() < deadline:
             python = len(self._frames()) > 1
             if (python and self._any(_dozes)) or not (self._any(_awake) or (python and self._any(_goes_on))):
                 break
@@ -348,8 +354,7 @@ class Worker:
         self._expect_names()
 
     def _any(self, what: Callable[[str], bool]) -> bool:
-        own = str(threading.get_native_id())
-        return any(what(task) for task in os.listdir("/proc/self/task") if task != own)  # noqa: PTH208
+        return any(what(task) for task in os.listdir("/proc/self/task") if task not in self._own)  # noqa: PTH208
 
     def answer(self, operation: bytes, body: bytes) -> bytes:
         """One command: its status and its result."""

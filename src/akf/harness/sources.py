@@ -80,6 +80,7 @@ FILES = (
     "plan.py",
     "pool.py",
     "process.py",
+    "product.py",
     "python_child.py",
     "request.py",
     "sources.py",
