@@ -15,7 +15,7 @@ import click
 import typer
 
 from akf.cli.result import FORMATS, Result, Settings
-from akf.cli.signatures import checks, routes, runs, services, traffic, workers
+from akf.cli.signatures import checks, routes, runs, runtime, services, traffic, workers
 from akf.cli.start import LATER, not_yet
 
 
@@ -77,6 +77,7 @@ COMMANDS: dict[str, dict[str, Callable[..., Result | None]]] = {
         "list": routes.toolchain_list,
         "check": routes.toolchain_check,
     },
+    "runtime": {"graph": runtime.graph},
     "ingest": {
         "framework": traffic.ingest_framework,
         "profile": traffic.ingest_profile,
@@ -100,6 +101,7 @@ GROUPS = {
     "toolchain": "Toolchains of this machine.",
     "ingest": "From files of other tools to Workload and Capture.",
     "job": "Jobs of a Server.",
+    "runtime": "The runtime of agents.",
     "worker": "Run a Worker Service, or register one.",
 }
 THEMSELVES: dict[str, Callable[..., Result | None]] = {"worker": workers.worker}

@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
 USAGE = 2
 LATER = frozenset({
     "arm", "bundle", "calibrate", "capture", "deploy", "diff", "doctor", "init",
-    "judge-suite", "knowledge", "release", "rollback", "runtime", "verify",
+    "judge-suite", "knowledge", "release", "rollback", "verify",
 })  # fmt: skip
 
 
