@@ -34,6 +34,7 @@ def made(
     journal: Path | None = None,
     limits: Limits | None = None,
     memory: Memory | None = None,
+    kept: int = 16_384,
 ) -> Kernel:
     """A runtime that is not started."""
     registry = AgentRegistry()
@@ -42,7 +43,7 @@ def made(
     scheduler = Scheduler(registry)
     pool = WorkerPool(workers, scheduler, memory or Memory())
     book = None if journal is None else Journal(journal)
-    return Kernel(Event(), Compiler(), scheduler, pool, TaskQueue(limit), journal=book, limits=limits)
+    return Kernel(Event(kept), Compiler(), scheduler, pool, TaskQueue(limit), journal=book, limits=limits)
 
 
 @contextmanager
