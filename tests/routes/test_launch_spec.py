@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("examples/candidates/**", "examples/tasks/**", "examples/kernels/**", "adapters/**")
 TASKS = ROOT / "examples" / "tasks"
 SHIPPED = sorted(path for place in PLACES for path in ROOT.glob(f"{place}/launch.json"))
-SPEC: dict[str, Any] = json.loads((ROOT / "adapters/host_reference/src/launch.json").read_text(encoding="utf-8"))
+SPEC: dict[str, Any] = json.loads((ROOT / "adapters/host_reference/src/rms_norm.json").read_text(encoding="utf-8"))
 ABI: dict[str, Any] = {
     "operands": [
         {"name": "x", "dtype": "float32", "shape": ["T", 4096], "access": "in"},

@@ -125,7 +125,7 @@ def compiled() -> Iterator[None]:
 
 
 def _no_baseline(out: Path) -> host_reference.Baseline:
-    spec = parse_spec(json.loads((host_reference._sources() / "launch.json").read_bytes()))
+    spec = parse_spec(json.loads((host_reference._sources() / "rms_norm.json").read_bytes()))
     return host_reference.Baseline(out / "no.so", out / "no.so", spec, digest(b"baseline"), digest(b"launcher"))
 
 

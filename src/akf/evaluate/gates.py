@@ -125,7 +125,7 @@ def _measure(
     with tempfile.TemporaryDirectory(prefix="akf-evaluate-") as scratch:
         work = Path(scratch)
         program = pack(work)
-        arm = host_reference.build_baseline(work)
+        arm = host_reference.build_baseline(work, subject.task["op"])
         mine = incumbent(subject, arm, work)
         resumes = 0
         if (run.path / plan_path).exists():

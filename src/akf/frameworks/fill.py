@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,20 @@ class Measured(NamedTuple):
     high_ratio: float
     pairs: int
     source_digest: str
+
+
+def together(parts: Sequence[Measured]) -> Measured:
+    """One measurement of several operators: all times, and an A/A interval that holds each of theirs."""
+    if len(parts) == 1:
+        return parts[0]
+    return Measured(
+        parts[0].tool,
+        [entry for part in parts for entry in part.entries],
+        min(part.low_ratio for part in parts),
+        max(part.high_ratio for part in parts),
+        min(part.pairs for part in parts),
+        source_digest([part.source_digest for part in parts]),
+    )
 
 
 def fill_host(campaign: Path, out: Path, keys: dict[str, PublicKey] | None, measure: Any) -> dict[str, Any]:

@@ -26,13 +26,14 @@ from akf.routes.launch_spec import LaunchSpec, parse_spec
 from akf.store.untrusted import read_tree
 
 ARM = "host_reference"
+OPERATOR = "rms_norm"
 LIBRARY = "libhost_reference.so"
 LAUNCHER = "launcher.so"
 COMPILE_S = 120.0
 
 
 class Baseline(NamedTuple):
-    """The arm's operator, compiled."""
+    """The arm's operators in one library, with the launcher of one of them."""
 
     library: Path
     launcher: Path
@@ -106,15 +107,27 @@ def revision() -> str:
     return tree_digest((file.path, file.executable, digest(file.data)) for file in files)
 
 
-def build_baseline(out: Path) -> Baseline:
-    """Compile the arm's operator and its launcher into `out`.
+def operators() -> list[str]:
+    """The arm's operators."""
+    return sorted(path.stem for path in _sources().glob("*.json"))
+
+
+def build_baseline(out: Path, op: str = OPERATOR) -> Baseline:
+    """Compile the arm's operators, and the launcher of one, into `out`.
+
+    The library is the same whatever is launched, so the incumbent is one.
+
+    Args:
+        out: the folder.
+        op: the operator that is launched; `OPERATOR` where the arm has none of this name.
 
     Raises:
         BlockedError: there is no compiler.
         DefectError: the shipped source does not compile.
     """
     folder = _sources()
-    spec = parse_spec(orjson.loads((folder / "launch.json").read_bytes()))
+    own = op if op in operators() else OPERATOR
+    spec = parse_spec(orjson.loads((folder / f"{own}.json").read_bytes()))
     names = [path.name for path in sorted(folder.iterdir()) if path.suffix in host_cpp.SOURCE_SUFFIXES]
     library, launcher = out / LIBRARY, out / LAUNCHER
     _compile(folder, names, library)
