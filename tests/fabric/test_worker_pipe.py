@@ -10,7 +10,7 @@ import httpx
 import pytest
 from tests.support.worker_service import WAIT_S, eventually, processes_with, verify_package
 
-from akf.fabric.stdio import PipeTransport
+from akf.fabric.pipe import PipeTransport
 
 
 @asynccontextmanager

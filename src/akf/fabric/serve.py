@@ -162,10 +162,16 @@ def _worker(settings: Settings) -> LocalWorker:
 
 @contextmanager
 def _listening(settings: Settings) -> Iterator[socket.socket]:
+    host = settings.host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP, for asyncio sends small answers at once only where the socket says so.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        listener = socket.create_server((settings.host.strip("[]"), settings.port), family=family, backlog=_BACKLOG)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, settings.port))
+        listener.listen(_BACKLOG)
     except OSError as error:
+        listener.close()
         message = f"cannot listen on {printable(settings.host)}:{settings.port}: {error.strerror or error}"
         raise ConflictError.of("AKF-C504", message, hint="choose another port (WORKER_PORT, --port)") from error
     with listener:

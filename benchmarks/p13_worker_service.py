@@ -1,0 +1,264 @@
+"""P13: the Worker Service, call by call, against the existing AIKG service and against a plain FastAPI route.
+
+Run it from anywhere: `python benchmarks/p13_worker_service.py`. The existing service is not there; it is taken from the
+folder that `AKF_PEER_AIKG` names (the one that holds `akg_agents` or `ai_kernel_generator`), and without it its rows
+say `peer missing`. The plain route does nothing but parse one form field and answer: it is what a service costs that
+lends no device and writes nothing down.
+
+Every side runs as a process of its own on this machine and is called on kept connections by the same client, which
+writes bytes to sockets. Before anything is timed each must lend a device, take it back, and run a verification.
+
+Rows:
+- a device acquired and released, by one client, and by 64 clients for 4 devices (goal: the existing service's rate x3);
+- what a verification that does nothing costs beyond its interpreter (goal: a third of the existing service's);
+- 64 holders x 5 on 4 devices, 20 ms each (goal: devices used 90 % of the time or more);
+- memory when idle (goal: half of the existing service's).
+
+Growth: clients, at 1, 10 and 100, of a device acquired and released.
+"""
+
+import asyncio
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "src")]
+
+from benchmarks.side_by_side import compare, median_seconds, process, report, report_growth  # noqa: E402
+
+PEER = "AKF_PEER_AIKG"
+CALLS = 200
+CLIENTS, DEVICES, HOLDS, HOLD_S = 64, 4, 5, 0.02
+SIZES = (1, 10, 100)
+ROUNDS = 9
+START_S = 60.0
+PLAIN = """
+import sys, uvicorn
+from typing import Annotated
+from fastapi import FastAPI, Form
+app = FastAPI()
+@app.get("/api/v1/status")
+async def status(): return {"status": "ready"}
+@app.post("/api/v1/acquire_device")
+async def acquire(task_id: Annotated[str, Form()]): return {"device_id": 0}
+@app.post("/api/v1/release_device")
+async def release(task_id: Annotated[str, Form()], device_id: Annotated[int, Form()]): return {"status": "ok"}
+uvicorn.run(app, port=int(sys.argv[1]), log_level="warning", access_log=False)
+"""
+
+
+class Side:
+    """One service that runs."""
+
+    def __init__(self, name: str, port: int, pid: int) -> None:
+        self.name = name
+        self.port = port
+        self.pid = pid
+
+    def memory_mib(self) -> float:
+        """Its resident memory, with that of its children."""
+        own = [self.pid, *children(self.pid)]
+        return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in own) * 4096 / 2**20
+
+
+def children(pid: int) -> list[int]:
+    found = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return found + [below for each in found for below in children(each)]
+
+
+class Connection:
+    """A kept connection that sends whole requests and reads whole answers."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def post(self, path: str, body: bytes, kind: str = "application/x-www-form-urlencoded") -> bytes:
+        """One request; the body of its answer."""
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._writer.write(head.encode() + body)
+        got = await self._reader.readuntil(b"\r\n\r\n")
+        if not got.startswith(b"HTTP/1.1 200"):
+            raise ValueError(f"{path}: {got[:200]!r}")
+        size = int(got.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+        return await self._reader.readexactly(size)
+
+    def close(self) -> None:
+        """Let it go."""
+        self._writer.close()
+
+
+async def connected(port: int) -> Connection:
+    return Connection(*await asyncio.open_connection("127.0.0.1", port))
+
+
+async def cycle(connection: Connection, task: str, hold_s: float = 0.0) -> None:
+    """A device acquired, held and released."""
+    got = json.loads(await connection.post("/api/v1/acquire_device", f"task_id={task}".encode()))
+    if hold_s:
+        await asyncio.sleep(hold_s)
+    await connection.post("/api/v1/release_device", f"task_id={task}&device_id={got['device_id']}".encode())
+
+
+def cycles(port: int, clients: int, each: int, hold_s: float = 0.0) -> None:
+    async def client(number: int) -> None:
+        connection = await connected(port)
+        for _ in range(each):
+            await cycle(connection, f"task{number}", hold_s)
+        connection.close()
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*map(client, range(clients)))
+
+    asyncio.run(all_of_them())
+
+
+def form(script: str) -> tuple[bytes, str]:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as made:
+        info = tarfile.TarInfo("verify_relu.py")
+        info.size = len(script)
+        made.addfile(info, io.BytesIO(script.encode()))
+    parts = [
+        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+        for name, value in (("task_id", "task"), ("op_name", "relu"), ("timeout", "60"))
+    ]
+    file = b'--x\r\nContent-Disposition: form-data; name="package"; filename="package.tar"\r\n'
+    file += b"Content-Type: application/x-tar\r\n\r\n" + archive.getvalue() + b"\r\n--x--\r\n"
+    return b"".join(parts) + file, "multipart/form-data; boundary=x"
+
+
+def verifications(port: int, number: int, script: str = "") -> None:
+    body, kind = form(script)
+
+    async def run() -> None:
+        connection = await connected(port)
+        for _ in range(number):
+            if not json.loads(await connection.post("/api/v1/verify", body, kind))["success"]:
+                raise ValueError("a verification failed")
+        connection.close()
+
+    asyncio.run(run())
+
+
+@contextmanager
+def running(name: str, argv: list[str], port: int, env: dict[str, str]) -> Iterator[Side]:
+    started = subprocess.Popen(argv, env={**os.environ, **env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + START_S
+        while True:
+            try:
+                cycles(port, 1, 1)
+                break
+            except (OSError, ValueError, asyncio.IncompleteReadError):
+                if time.monotonic() > until or started.poll() is not None:
+                    raise ValueError(f"{name} did not start") from None
+                time.sleep(0.1)
+        yield Side(name, port, started.pid)
+    finally:
+        started.kill()
+        started.wait()
+
+
+def free_port() -> int:
+    import socket  # noqa: PLC0415
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def ours(folder: Path) -> Iterator[Side]:
+    port = free_port()
+    devices = ",".join(map(str, range(DEVICES)))
+    argv = [sys.executable, "-m", "akf", "worker", "--backend", "cpu", "--arch", "x86_64", "--devices", devices]
+    env = {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
+    with running("ours", [*argv, "--port", str(port), "--folder", str(folder)], port, env) as side:
+        verifications(port, 1)
+        yield side
+
+
+@contextmanager
+def plain() -> Iterator[Side]:
+    port = free_port()
+    with running("a plain FastAPI route", [sys.executable, "-c", PLAIN, str(port)], port, {}) as side:
+        yield side
+
+
+@contextmanager
+def peer(place: str) -> Iterator[Side]:
+    port = free_port()
+    package = next((name for name in ("akg_agents", "ai_kernel_generator") if (Path(place) / name).is_dir()), None)
+    if package is None:
+        raise ValueError(f"{PEER} names no folder with akg_agents or ai_kernel_generator")
+    env = {"PYTHONPATH": place, "WORKER_BACKEND": "cpu", "WORKER_ARCH": "x86_64", "WORKER_HOST": "127.0.0.1"}
+    env |= {"WORKER_PORT": str(port), "WORKER_DEVICES": ",".join(map(str, range(DEVICES)))}
+    with running("the existing service", [sys.executable, "-m", f"{package}.worker.server"], port, env) as side:
+        verifications(port, 1)
+        yield side
+
+
+def lending(own: Side, other: Side, goal: str) -> None:
+    for clients, each in ((1, CALLS), (CLIENTS, 4)):
+        comparison = compare(
+            partial(cycles, own.port, clients, each), partial(cycles, other.port, clients, each), ROUNDS
+        )
+        row = f"{clients * each} devices acquired and released by {clients} at once, against {other.name}"
+        report("P13", row, goal, comparison)
+        print(f"    ours {clients * each / comparison.a_seconds:.0f} a second")
+
+
+def verifying(own: Side, other: Side) -> None:
+    bare = median_seconds(process(sys.executable, "-c", ""), ROUNDS)
+    comparison = compare(partial(verifications, own.port, 5), partial(verifications, other.port, 5), ROUNDS)
+    ratio = (comparison.a_seconds / 5 - bare) / (comparison.b_seconds / 5 - bare)
+    report("P13", f"5 verifications that do nothing, against {other.name}", "see the next line", comparison)
+    print(f"    beyond the interpreter's {bare * 1e3:.1f} ms: {ratio:.3f}x (goal <= 0.33x)")
+
+
+def alone(own: Side) -> None:
+    bare = process(sys.executable, "-c", "")
+    comparison = compare(partial(verifications, own.port, 1), bare, 15)
+    report("P13", "a verification that does nothing, against its bare interpreter", "a figure, no goal", comparison)
+    ideal = CLIENTS * HOLDS * HOLD_S / DEVICES
+    wall = median_seconds(partial(cycles, own.port, CLIENTS, HOLDS, HOLD_S), ROUNDS)
+    print(f"P18  {CLIENTS} holders x {HOLDS} on {DEVICES} devices, {HOLD_S * 1e3:.0f} ms each")
+    print(f"    goal >= 90 % of the devices' time used; measured {100 * ideal / wall:.1f} % ({wall:.2f} s)")
+    times = [median_seconds(partial(cycles, own.port, size, 4), 5) for size in SIZES]
+    report_growth(SIZES, times)
+
+
+def memory(own: Side, other: Side) -> None:
+    ratio = own.memory_mib() / other.memory_mib()
+    print(f"P13  memory when idle, against {other.name}\n    goal <= 0.5x; measured {ratio:.2f}x", end="")
+    print(f" ({own.memory_mib():.0f} MiB against {other.memory_mib():.0f} MiB)")
+
+
+def main() -> None:
+    place = os.environ.get(PEER)
+    with tempfile.TemporaryDirectory() as folder, ours(Path(folder)) as own:
+        print(f"P13  memory after the start: {own.memory_mib():.0f} MiB")
+        with plain() as other:
+            lending(own, other, "<= 0.33x (3x the rate)")
+        alone(own)
+        if place is None:
+            print(f"P13  against the existing service: peer missing ({PEER} is not set)")
+            return
+        with peer(place) as other:
+            memory(own, other)
+            lending(own, other, "<= 0.33x (3x the rate)")
+            verifying(own, other)
+
+
+if __name__ == "__main__":
+    main()
