@@ -167,7 +167,7 @@ class Runner:
         self.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            argv = [sys.executable, "-I", "-S", "-B", str(KEEPER), str(os.getpid())]
+            argv = [sys.executable, "-I", "-S", "-B", str(KEEPER), str(os.getpid()), self.isolation]
             self._keeper = subprocess.Popen(argv, stdin=theirs.fileno(), env={}, cwd="/", start_new_session=True)
         self._channel = ours
         return ours

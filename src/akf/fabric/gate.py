@@ -1,10 +1,8 @@
-"""The door of the Worker Service: who may come in, with how much, and the three calls that are answered right here.
+"""The door of the Worker Service: who may come in, and with how much.
 
 Invariants:
 - Nobody is answered without a token where there are tokens, but for the question whether the service lives.
 - A body is counted as it comes; of one that is too large nothing more is kept, and it is refused with 413.
-- The calls that are made most, `status`, `acquire_device` and `release_device`, are answered without a framework, when
-  they are plain; whatever is not plain goes the long way and is answered there, in the same words.
 - Whoever waits and goes away is noticed: what it waited for is ended, and what it was given goes back.
 """
 
@@ -14,14 +12,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from contextlib import suppress
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl
 
 import orjson
 from fastapi import HTTPException
 
 from akf.contracts.problems import AkfError, BlockedError, ConflictError, StorageError
-from akf.fabric.access import Access, Who
-from akf.fabric.local import LocalWorker
+from akf.fabric.access import Access
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -33,10 +29,8 @@ Answer = TypeVar("Answer")
 FORM_BYTES = 1 << 20
 """How large a body may be that holds no package."""
 PACKAGES = frozenset(f"/api/v1/{name}" for name in ("verify", "profile", "profile_single_task", "generate_reference"))
-_ACQUIRE, _RELEASE, _STATUS = "/api/v1/acquire_device", "/api/v1/release_device", "/api/v1/status"
 _OPEN = frozenset({"/health"})
 _ADMIN = frozenset({"/api/v1/drain"})
-_FORM = b"application/x-www-form-urlencoded"
 _STATUSES: tuple[tuple[type[AkfError], int], ...] = ((BlockedError, 503), (StorageError, 503), (ConflictError, 409))
 _DISCARD_S = 20.0
 GONE = 499
@@ -69,14 +63,12 @@ class Gate:
 
     Args:
         app: everything behind it.
-        worker: whose devices are lent.
         access: who may come in.
         package_bytes: how large a body with a package may be.
     """
 
-    def __init__(self, app: App, worker: LocalWorker, access: Access, package_bytes: int) -> None:
+    def __init__(self, app: App, access: Access, package_bytes: int) -> None:
         self._app = app
-        self._worker = worker
         self._access = access
         self._package_bytes = package_bytes
 
@@ -108,53 +100,22 @@ class Gate:
             await answer(send, 413, _too_large(most), [(b"connection", b"close")])
             return
         try:
-            if who is None or not await self._at_once(scope, headers, bounded, who):
-                await self._app(scope, bounded.receive, bounded.send)
+            await self._app(scope, bounded.receive, bounded.send)
         except TooLarge:
             if not bounded.answered:
                 await answer(send, 413, _too_large(most), [(b"connection", b"close")])
 
-    async def _at_once(self, scope: Scope, headers: dict[bytes, bytes], bounded: _Bounded, who: Who) -> bool:
-        """Answer what is plain; tells whether it was."""
-        path, method = scope["path"], scope["method"]
-        if path == _STATUS and method == "GET":
-            await answer(bounded.send, 200, await self._worker.status())
-            return True
-        if path not in {_ACQUIRE, _RELEASE} or method != "POST" or headers.get(b"content-type") != _FORM:
-            return False
-        form = _plain_form(await bounded.whole())
-        if path == _ACQUIRE and form.keys() == {"task_id"}:
-            work = self._worker.acquire_device(form["task_id"], who.name)
-            try:
-                device = await attended(bounded.receive, work)
-            except AkfError as error:
-                await answer(bounded.send, status_of(error), body_of(error))
-            except GoneError:
-                pass
-            else:
-                await answer(bounded.send, 200, {"device_id": device})
-            return True
-        number = form.get("device_id", "")
-        if path == _RELEASE and form.keys() == {"task_id", "device_id"} and number.isascii() and number.isdigit():
-            await self._worker.release_device(form["task_id"], int(number[:19]), who.name)
-            await answer(bounded.send, 200, {"status": "ok"})
-            return True
-        return False
-
 
 class _Bounded:
-    """The two directions of a request, with its body counted, and given again when it was looked at."""
+    """The two directions of a request, with its body counted."""
 
     def __init__(self, receive: Receive, send: Send, most: int) -> None:
         self._receive = receive
         self._send = send
         self._left = self._most = most
-        self._again: list[Message] = []
         self.answered = False
 
     async def receive(self) -> Message:
-        if self._again:
-            return self._again.pop(0)
         message = await self._receive()
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
@@ -173,21 +134,6 @@ class _Bounded:
             async with asyncio.timeout(_DISCARD_S):
                 while (message := await self._receive())["type"] == "http.request" and message.get("more_body"):
                     pass
-
-    async def whole(self) -> bytes:
-        """All of the body, which is kept for whoever comes after."""
-        parts: list[Message] = []
-        while True:
-            message = await self.receive()
-            parts.append(message)
-            if message["type"] != "http.request" or not message.get("more_body"):
-                break
-        self._again = parts[:]
-        data = b"".join(part.get("body", b"") for part in parts)
-        self._again = [{"type": "http.request", "body": data, "more_body": False}]
-        if parts[-1]["type"] != "http.request":
-            self._again = [parts[-1]]
-        return data
 
 
 async def attended(receive: Receive, work: Coroutine[Any, Any, Answer]) -> Answer:
@@ -222,15 +168,6 @@ async def answer(send: Send, status: int, body: object, headers: list[tuple[byte
     fields = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data)), *(headers or [])]
     await send({"type": "http.response.start", "status": status, "headers": fields})
     await send({"type": "http.response.body", "body": data})
-
-
-def _plain_form(data: bytes) -> dict[str, str]:
-    """The fields of a form; none when it is not plain."""
-    try:
-        pairs = parse_qsl(data.decode("ascii"), keep_blank_values=True, strict_parsing=True, max_num_fields=4)
-        return dict(pairs) if len({name for name, _ in pairs}) == len(pairs) else {}
-    except ValueError:
-        return {}
 
 
 def _too_large(most: int) -> dict[str, str]:

@@ -12,6 +12,7 @@ Invariants:
 - It has no descriptor but 0, 1 and 2, no capability in its user namespace, and can gain no privilege.
 - Where the kernel allows no namespaces (`isolation: "group"`) there is the end of the tree, by a sweep, no more.
 - A set-up that fails is said as such. Nothing of the program has run then.
+- The namespaces for the next program are made before it is asked for; each is one program's.
 """
 
 from __future__ import annotations
@@ -55,17 +56,26 @@ def main() -> None:
     _prctl(_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(sys.argv[1]):
         return
+    namespaces = sys.argv[2] == "namespaces"
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reads them off
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's interrupt is the service's to answer
     server = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     while True:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if os.fork() == 0:
+            server.close()
+            ours.close()
+            os._exit(_shut_in(theirs) if namespaces else _swept(theirs))
+        theirs.close()
         data, passed = _received(server)
         if not data:
             return
-        if len(passed) == _DESCRIPTORS and os.fork() == 0:
-            server.close()
-            os._exit(_outside(json.loads(data), *passed))
+        with ours:
+            try:
+                socket.send_fds(ours, [data], passed)
+            except OSError:  # whoever asked learns it from the report, which nobody holds any more
+                pass
         for descriptor in passed:
             os.close(descriptor)
 
@@ -79,53 +89,66 @@ def _received(server: socket.socket) -> tuple[bytes, list[int]]:
     return data, list(passed)
 
 
-def _outside(order: dict[str, Any], out: int, err: int, report: int) -> int:
-    """Be the one outside, which says what happens."""
-    said = socket.socket(fileno=report)
+def _shut_in(channel: socket.socket) -> int:
+    """Be the one outside: make the namespaces before anything is to run in them, and say what happens there."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _die_with_parent()
+    os.setsid()
+    alive, held = os.pipe()
+    trouble, troubled = os.pipe()
+    there, handed = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    first, why = 0, b""
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _die_with_parent()
-        os.setsid()
-        status = (
-            _shut_in(order, out, err, said) if order["isolation"] == "namespaces" else _swept(order, out, err, said)
-        )
+        owner = os.geteuid(), os.getegid()
+        _check(_libc.unshare(_NAMESPACES | _NEWNET), "unshare")
+        for name, text in (("setgroups", "deny"), ("uid_map", "{0} {0} 1"), ("gid_map", "{1} {1} 1")):
+            _write(f"/proc/self/{name}", text.format(*owner))
+        first = os.fork()
+        if first == 0:
+            for end in (held, trouble):
+                os.close(end)
+            channel.close()
+            handed.close()
+            _inside(there, alive, troubled)
     except OSError as error:
-        _say(said, {"failed": error.strerror or str(error)})
+        why = _words(error)
+    os.close(troubled)
+    there.close()
+    data, passed = _received(channel)
+    if len(passed) != _DESCRIPTORS:
         return FAILED
-    _say(said, {"status": status})
+    out, err, report = passed
+    said = socket.socket(fileno=report)
+    if first:
+        _hand_over(said, first)
+        try:
+            socket.send_fds(handed, [data], [out, err])
+        except OSError:  # it could not be made, and says why
+            pass
+    for descriptor in (out, err):
+        os.close(descriptor)
+    handed.close()
+    status = FAILED
+    if first:
+        why = os.read(trouble, 4096)
+        status = _status(os.waitpid(first, 0)[1])
+    _say(said, {"failed": why.decode("utf-8", "replace")} if why else {"status": status})
     return 0
 
 
-def _shut_in(order: dict[str, Any], out: int, err: int, said: socket.socket) -> int:
-    owner = os.geteuid(), os.getegid()
-    _check(_libc.unshare(_NAMESPACES | _NEWNET), "unshare")
-    for name, text in (("setgroups", "deny"), ("uid_map", "{0} {0} 1"), ("gid_map", "{1} {1} 1")):
-        _write(f"/proc/self/{name}", text.format(*owner))
-    alive, held = os.pipe()
-    trouble, troubled = os.pipe()
-    first = os.fork()
-    if first == 0:
-        os.close(held)
-        os.close(trouble)
-        _inside(order, out, err, alive, troubled)
-    os.close(troubled)
-    _hand_over(said, first)
-    for descriptor in (out, err, alive):
-        os.close(descriptor)
-    why = os.read(trouble, 4096)
-    status = _status(os.waitpid(first, 0)[1])
-    if why:
-        raise OSError(0, why.decode("utf-8", "replace"))
-    return status
-
-
-def _inside(order: dict[str, Any], out: int, err: int, alive: int, troubled: int) -> NoReturn:
-    """Be the first process of the namespace, and end with the program."""
+def _inside(there: socket.socket, alive: int, troubled: int) -> NoReturn:
+    """Be the first process of the namespace: wait for a program, run it, and end with it."""
     try:
         _prctl(_PDEATHSIG, signal.SIGKILL)
         if select.select([alive], [], [], 0)[0]:  # the one outside died before it could be watched
             os._exit(FAILED)
-        _arrange(order)
+        _arrange()
+        data, passed = _received(there)
+        if not data:
+            os._exit(FAILED)
+        there.close()
+        order, (out, err) = json.loads(data), passed
+        _give_place(order)
         program = os.fork()
         if program == 0:
             _become(order, out, err)
@@ -136,34 +159,46 @@ def _inside(order: dict[str, Any], out: int, err: int, alive: int, troubled: int
             if ended == program:
                 os._exit(_status(status))
     except OSError as error:
-        os.write(troubled, (error.strerror or str(error)).encode("utf-8", "replace"))
+        os.write(troubled, _words(error))
     finally:
         os._exit(FAILED)
 
 
-def _arrange(order: dict[str, Any]) -> None:
-    """Mounts, processes and network as a program finds them."""
+def _arrange() -> None:
+    """Mounts, processes and network, as far as they are the same for every program."""
     _mount("none", "/", None, _REC | _PRIVATE)
-    own = os.open(order["folder"], os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)  # its name may be hidden below
     _attributes("/", _AT_RECURSIVE, put=_RDONLY | _NOSUID)
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     if tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2]) >= _OWN_PID_MAX:
         _write("/proc/sys/kernel/pid_max", str(_GIVEN_ONCE + _TASKS))
-    for folder in order["hidden"]:
-        if os.path.isdir(folder):
-            _mount("none", folder, "tmpfs", _RDONLY | _NOSUID | _NODEV, "size=4k,mode=555")
     if os.path.isdir("/dev/shm"):
         _mount("none", "/dev/shm", "tmpfs", _NOSUID | _NODEV, "mode=1777")
-    for target in ("/tmp", "/var/tmp"):
-        if os.path.isdir(target):
-            _mount(f"/proc/self/fd/{own}", target, None, _BIND)
-            _attributes(target, 0, taken=_RDONLY)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         fcntl.ioctl(probe, _SET_FLAGS, _IFREQ.pack(b"lo", _UP))
 
 
-def _swept(order: dict[str, Any], out: int, err: int, said: socket.socket) -> int:
+def _give_place(order: dict[str, Any]) -> None:
+    """The program's own folder, and nothing of what is hidden from it."""
+    own = os.open(order["folder"], os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)  # its name may be hidden below
+    for folder in order["hidden"]:
+        if os.path.isdir(folder):
+            _mount("none", folder, "tmpfs", _RDONLY | _NOSUID | _NODEV, "size=4k,mode=555")
+    for target in ("/tmp", "/var/tmp"):
+        if os.path.isdir(target):
+            _mount(f"/proc/self/fd/{own}", target, None, _BIND)
+            _attributes(target, 0, taken=_RDONLY)
+
+
+def _swept(channel: socket.socket) -> int:
     """Without namespaces: start it, and end whatever of it is left afterwards, or when this is told to."""
+    _die_with_parent()
+    os.setsid()
+    data, passed = _received(channel)
+    if len(passed) != _DESCRIPTORS:
+        return FAILED
+    channel.close()
+    order, (out, err, report) = json.loads(data), passed
+    said = socket.socket(fileno=report)
     _prctl(_SUBREAPER, 1)
     told, tell = os.pipe()
     os.set_blocking(tell, False)
@@ -191,7 +226,8 @@ def _swept(order: dict[str, Any], out: int, err: int, said: socket.socket) -> in
             os.waitpid(-1, 0)
         except ChildProcessError:
             break
-    return status
+    _say(said, {"status": status})
+    return 0
 
 
 def _ended(program: int, status: int | None) -> int | None:
@@ -256,6 +292,10 @@ def _say(said: socket.socket, what: dict[str, Any]) -> None:
         said.send(json.dumps(what).encode())
     except OSError:
         pass
+
+
+def _words(error: OSError) -> bytes:
+    return (error.strerror or str(error)).encode("utf-8", "replace")
 
 
 def _die_with_parent() -> None:

@@ -26,6 +26,8 @@ from akf.store._system import storage
 
 DATABASE = "leases.sqlite"
 AUDIT_KEPT = 100_000
+_LARGEST_DEVICE = 2**63 - 1
+"""What the file can hold of a number that a stranger sent."""
 Event = Literal["granted", "released", "reclaimed", "refused"]
 _SCHEMA = """
 create table if not exists lease (
@@ -158,8 +160,9 @@ class LeaseBook:
 
     def refused(self, task: str, tenant: str, device: int, why: str) -> None:
         """Write down a release that released nothing."""
+        known = device if abs(device) <= _LARGEST_DEVICE else -1
         with self._stored():
-            self._audit("refused", Lease("", task, tenant, device, 0, None, 0.0, 0.0), why)
+            self._audit("refused", Lease("", task, tenant, known, 0, None, 0.0, 0.0), why)
 
     def audit(self, most: int = 1000) -> list[AuditLine]:
         """The last lines, oldest first."""

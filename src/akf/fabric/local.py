@@ -166,6 +166,10 @@ class LocalWorker:
 
     async def status(self) -> dict[str, Any]:
         """See `WorkerInterface.status`."""
+        return self.about()
+
+    def about(self) -> dict[str, Any]:
+        """What `status` answers."""
         return {"status": "ready", "backend": self.backend, "arch": self.arch, "devices": list(self.pool.devices)}
 
     async def acquire_device(self, task_id: str, tenant: str = ANONYMOUS) -> int:

@@ -77,6 +77,26 @@ class _Waiter(NamedTuple):
     future: asyncio.Future[_Held]
 
 
+class Asked(NamedTuple):
+    """Somebody who asked for a device, and has it or waits."""
+
+    tenant: str
+    waiter: _Waiter
+
+    @property
+    def lease(self) -> Lease | None:
+        """The lease, once there is one.
+
+        Raises:
+            AkfError: there will be none.
+        """
+        return self.waiter.future.result().lease if self.waiter.future.done() else None
+
+    def when_done(self, tell: Callable[[], None]) -> None:
+        """Be told when there is an answer; not at once when there is one already."""
+        self.waiter.future.add_done_callback(lambda future: None if future.cancelled() else tell())
+
+
 class DevicePool:
     """Devices that are lent.
 
@@ -172,20 +192,52 @@ class DevicePool:
         Raises:
             BlockedError: no device is given out any more.
         """
+        asked = self.ask(task, tenant, ttl_s=ttl_s, device=device, nice=nice)
+        try:
+            return (await asked.waiter.future).lease
+        except asyncio.CancelledError:
+            self.withdraw(asked)
+            raise
+
+    def ask(
+        self,
+        task: str,
+        tenant: str = ANONYMOUS,
+        *,
+        ttl_s: float | None = None,
+        device: int | None = None,
+        nice: int = 0,
+    ) -> Asked:
+        """Ask for a device without waiting for it; see `acquire`. Who asked takes it or withdraws.
+
+        Raises:
+            BlockedError: no device is given out any more.
+        """
         if self._draining:
             raise _draining()
-        future: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()
-        waiter = _Waiter(task, ttl_s, device, future)
+        waiter = _Waiter(task, ttl_s, device, asyncio.get_running_loop().create_future())
         self._queue.push(tenant, waiter, nice)
         self._serve()
-        try:
-            held = await future
-        except asyncio.CancelledError:
-            self._queue.discard(tenant, waiter)
-            if future.done() and not future.cancelled() and future.exception() is None:
-                self._end(future.result(), "reclaimed", "whoever waited for it went away")
-            raise
-        return held.lease
+        return Asked(tenant, waiter)
+
+    def withdraw(self, asked: Asked) -> None:
+        """Ask no more; a device that came already goes back."""
+        if not self._queue.discard(asked.tenant, asked.waiter):
+            self._drop_stalled(asked.waiter)
+        future = asked.waiter.future
+        if not future.cancel() and not future.cancelled() and future.exception() is None:
+            self._end(future.result(), "reclaimed", "whoever waited for it went away")
+
+    def take_back(self, lease: Lease, why: str) -> None:
+        """End a lease that its holder never learned of."""
+        held = self._held.get(lease.id)
+        if held is not None:
+            self._end(held, "reclaimed", why)
+
+    def _drop_stalled(self, waiter: _Waiter) -> None:
+        for each in [each for each in self._stalled if each[1] is waiter]:
+            self._stalled.remove(each)
+            self._queue.settle(each[0], 0)
 
     def renew(self, lease_id: str, token: int, ttl_s: float | None = None) -> Lease:
         """Let a lease hold on from now.

@@ -24,6 +24,7 @@ from akf.contracts.problems import ConflictError, UsageError
 from akf.contracts.text import printable, show
 from akf.fabric import stdio
 from akf.fabric.access import Access, demand_loopback
+from akf.fabric.lean import lean_protocol
 from akf.fabric.local import LocalWorker
 from akf.fabric.service import create_app
 
@@ -116,6 +117,7 @@ def serve(settings: Settings, access: Access) -> dict[str, Any]:
         app = create_app(worker, access, settings.package_bytes)
         config = uvicorn.Config(
             app,
+            http=lean_protocol(worker, access),
             log_level="warning",
             access_log=False,
             lifespan="on",

@@ -67,7 +67,7 @@ def create_app(worker: LocalWorker, access: Access | None = None, package_bytes:
     _packages(app, worker)
     _leases(app, worker)
     _looks(app, worker)
-    return Gate(app, worker, access or Access(), package_bytes)
+    return Gate(app, access or Access(), package_bytes)
 
 
 def _lifespan(worker: LocalWorker) -> Any:
