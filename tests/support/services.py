@@ -110,7 +110,7 @@ def until(ask: Callable[[], Found | None], within_s: float = 30) -> Found:
     end = time.monotonic() + within_s
     while time.monotonic() < end:
         found = ask()
-        if found is not None and found is not False:
+        if found:
             return found
         time.sleep(0.02)
     raise AssertionError("it did not happen in time")

@@ -19,7 +19,7 @@ MAX_ARTIFACT_BYTES = 16 << 20
 _LONGEST_NAME = 255
 _TIMED_OUT = "verification timed out after"
 _INFRASTRUCTURE = ("failed to extract package", "worker not initialized")
-_MISSING_SCRIPT = (".py not found",)
+_MISSING_SCRIPT = (".py not found.", ".py not found")
 
 
 def outcome_of(body: dict[str, Any], *, succeeded: bool) -> Outcome:

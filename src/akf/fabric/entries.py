@@ -8,16 +8,20 @@ Invariants:
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from akf.contracts.problems import BlockedError
 from akf.contracts.text import show
 from akf.fabric.breaker import Breaker
 from akf.fabric.interface import WorkerInterface
 
 UNVERIFIED = 1
 """The capacity of a worker that never said how many devices it has."""
+LOST_PROBES = 6
+"""After so many unanswered probes in a row a worker is lost, with what it was doing."""
 
 
 class Want(NamedTuple):
@@ -41,6 +45,8 @@ class Entry:
         self.load = 0
         self.breaker = Breaker()
         self.held: dict[int, str] = {}
+        self.unanswered = 0
+        self.attending: set[asyncio.Future[None]] = set()
 
     def fits(self, want: Want) -> bool:
         """Whether it has what is wanted."""
@@ -50,6 +56,40 @@ class Entry:
     def free(self, now_s: float) -> bool:
         """Whether it can take one more now."""
         return self.load < self.capacity and self.breaker.allows(now_s)
+
+    def answered(self) -> None:
+        """It answered a probe."""
+        self.unanswered = 0
+
+    def silent(self) -> None:
+        """It answered no probe; after so many, whoever waits for it waits no more."""
+        self.unanswered += 1
+        if self.unanswered >= LOST_PROBES:
+            for waiting in self.attending:
+                if not waiting.done():
+                    waiting.set_result(None)
+
+    async def attended(self, doing: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+        """What something comes to that this worker does, unless the worker is lost meanwhile.
+
+        Raises:
+            BlockedError: it is lost.
+        """
+        task = asyncio.ensure_future(doing)
+        lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.attending.add(lost)
+        try:
+            both: set[asyncio.Future[Any]] = {task, lost}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+        finally:
+            self.attending.discard(lost)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+        hint = "look at its machine and the network to it; the work goes on elsewhere"
+        raise BlockedError.of("AKF-E602", f"the worker {self.name} is lost: {self.unanswered} probes", hint=hint)
 
     def public(self) -> dict[str, Any]:
         """What the AIKG wire says of a worker."""

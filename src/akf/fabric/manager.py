@@ -8,6 +8,7 @@ Invariants:
   candidate's failure.
 - A capacity that is not known is 1, marked unverified, and asked for again with every probe.
 - A task that is cancelled is ended on its worker before its device is given back.
+- A worker that is silent for too long is lost, and what ran there is tried elsewhere.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ class WorkerManager:
             entry = await self._wait(want, avoid, max(0.0, until - time.monotonic()))
             try:
                 async with self._held(entry, task_id) as assignment:
-                    answer = await body(assignment)
+                    answer = await entry.attended(body(assignment))
                 if answer.get("outcome") != "infra_error":
                     entry.breaker.success()
                     return answer
@@ -223,7 +224,9 @@ class WorkerManager:
                 body = await entry.worker.status()
         except (BlockedError, TimeoutError) as error:
             self._fault(entry, error)
+            entry.silent()
             return
+        entry.answered()
         devices = ids_of(body)
         if devices and (not entry.verified or entry.devices != devices):
             entry.devices, entry.capacity, entry.verified = devices, len(devices), True
