@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.support.kernels import Does, made, nodes, running
 
-from akf.contracts.problems import ConflictError, IntegrityError
+from akf.contracts.problems import ConflictError, IntegrityError, StorageError, UsageError
 from akf.runtime import Context, Journal
 from akf.runtime.journal import replay
 
@@ -201,3 +201,23 @@ def test_the_log_replayed_up_to_any_event_leads_to_the_same_end(tmp_path: Path) 
             max(ends[each] for each in ends if each[0] in ("node_finished", "finished", "round", "node_skipped")) == 1
         )
         assert replay(again, kernel.compiler.checked)[1].to_json() == whole
+
+
+def test_a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing_that_was_accepted(tmp_path: Path) -> None:
+    with running(Does("echo", echo), journal=tmp_path / "journal") as kernel:
+        assert kernel.journal is not None
+        kernel.outcome(kernel.submit(nodes({"id": "n", "action": "echo", "input": 1}), task_id="first"), timeout_s=30)
+        pages = kernel.journal._db.execute("PRAGMA page_count").fetchone()[0]
+        kernel.journal._db.execute(f"PRAGMA max_page_count = {pages + 1}")
+        with pytest.raises(StorageError) as refused:
+            kernel.submit(nodes({"id": "n", "action": "echo", "input": "x" * 100_000}), task_id="second")
+        assert refused.value.problems[0].code == "AKF-F708"
+        with pytest.raises(StorageError):
+            kernel.submit(nodes({"id": "n", "action": "echo"}), task_id="third")
+    with running(Does("echo", echo), journal=tmp_path / "journal") as kernel:
+        assert kernel.outcome("first").results == [1]
+        with pytest.raises(UsageError):
+            kernel.outcome("second")
+        assert kernel.outcome(
+            kernel.submit(nodes({"id": "n", "action": "echo", "input": 3})), timeout_s=30
+        ).results == [3]

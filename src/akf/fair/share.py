@@ -35,13 +35,14 @@ class Turn(NamedTuple):
 
 
 class _Tenant:
-    __slots__ = ("asks", "last_ns", "longest_ns", "runtime", "since", "taken", "weight")
+    __slots__ = ("asks", "last_ns", "longest_ns", "nice", "runtime", "since", "taken", "weight")
 
     def __init__(self, runtime: int, of_weight: int, latency_ns: int) -> None:
         self.runtime = runtime
         self.weight = of_weight
         self.last_ns = latency_ns
         self.longest_ns = 0
+        self.nice = 0
         self.asks = False
         self.taken = 0
         self.since = 0
@@ -66,12 +67,15 @@ class FairShare:
         Raises:
             UsageError: see `weight`.
         """
-        of_weight = weight(nice)
         found = self._tenants.get(tenant)
+        if found is not None and found.asks and found.nice == nice:
+            return
+        of_weight = weight(nice)
         if found is not None and (found.asks or found.taken):
             self._weight += of_weight - found.weight
             found.weight = of_weight
             if found.asks:
+                found.nice = nice
                 return
         else:
             self._weight += of_weight
@@ -80,6 +84,7 @@ class FairShare:
             found.weight = of_weight
             found.runtime = max(found.runtime, self._now - self._latency_ns * _SCALE // self._weight)
         found.asks = True
+        found.nice = nice
         self._wait(tenant, found)
 
     def sleep(self, tenant: str) -> None:

@@ -33,6 +33,7 @@ class Call:
         "handle",
         "node",
         "report",
+        "running",
         "started",
         "task",
         "turn",
@@ -49,6 +50,7 @@ class Call:
         self.deadline = 0.0
         self.started = 0
         self.handle: Any = None
+        self.running: Any = None
         self.task: Any = None
         self.turn: Any = None
         self.version: Any = None
@@ -122,7 +124,7 @@ class Lane:
             if call.given_up:
                 call.report(call, asyncio.CancelledError(), None)
             else:
-                task = self._loop.create_task(self._one(call))
+                task = call.running = self._loop.create_task(self._one(call))
                 self.calls[task] = call
 
     async def _one(self, call: Call) -> None:
@@ -131,13 +133,12 @@ class Lane:
             value = await call.entry(*call.given())
         except BaseException as raised:  # noqa: BLE001 - whatever it is, it is this node's
             error = raised
-        del self.calls[asyncio.current_task()]  # type: ignore[arg-type]
+        del self.calls[call.running]
         call.report(call, error, value)
 
     def _cancel(self, call: Call) -> None:
-        for task, other in list(self.calls.items()):
-            if other is call:
-                task.cancel()
+        if call.running is not None:
+            call.running.cancel()
 
     def _pong(self) -> None:
         self._pinged = 0.0

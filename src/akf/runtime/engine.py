@@ -18,9 +18,10 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from akf.contracts.problems import AkfError, ConflictError, StorageError
+from akf.contracts.problems import AkfError, ConflictError, PreconditionError
 from akf.contracts.text import printable, show
 from akf.fair import FairQueue, Turn
 from akf.runtime.agent import Context
@@ -66,7 +67,7 @@ class Engine:
         self.tasks: dict[str, Task] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.serving = False
-        self.broken: StorageError | None = None
+        self.broken: AkfError | None = None
         self._ready: FairQueue[tuple[Task, str]] = FairQueue()
         self._asking: dict[str, int] = {}
         self._absent: deque[tuple[float, Task, str]] = deque()
@@ -78,14 +79,16 @@ class Engine:
         self._called = False
         self._watching = False
         self._loop = asyncio.new_event_loop()
-        self._stopped = False
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="akf-kernel", daemon=True)
         self._thread.start()
 
     def post(self, what: Callable[..., None], *args: Any) -> None:
         """Let something be done on the loop; from any thread."""
         self._inbox.append((what, args))
-        if not self._called:
+        if self._ended:
+            self._refuse_rest()
+        elif not self._called:
             self._called = True
             self._loop.call_soon_threadsafe(self._turn)
 
@@ -101,25 +104,22 @@ class Engine:
 
     def stop(self) -> None:
         """End what runs and the loop itself. What was accepted and not done stays in the journal."""
-        if self._stopped:
-            return
-        self._stopped = True
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._ended = True
+        self._refuse_rest()
 
     # What is posted.
 
     def accept(self, task: Task, future: Future[str] | None) -> None:
         """A task has a place in the queue; one that is known already is accepted once."""
-        refused = self.broken or self._known(task)
+        refused = self.broken or (None if future is None else self._known(task))
         if refused is not None:
             self.queue.free()
-            if future is None:
-                self.outcomes[task.id] = Outcome(task.id, "failed", [], {}, {})
-            elif isinstance(refused, AkfError):
+            if future is not None and isinstance(refused, AkfError):
                 future.set_exception(refused)
-            else:
+            elif future is not None:
                 future.set_result(task.id)
             return
         self.tasks[task.id] = task
@@ -138,7 +138,7 @@ class Engine:
             self._enter(task)
             return
         self.queue.free()
-        task.state, task.calls = state, []
+        task.state, task.calls = state, set()
         for told in missing:
             self._tell(task, told)
         if state.status not in FINAL:
@@ -146,6 +146,9 @@ class Engine:
 
     def begin(self, future: Future[Outcome | None]) -> None:
         """Begin the next task of the queue, whoever's it is."""
+        if self.broken is not None:
+            future.set_exception(self.broken)
+            return
         task = self.queue.pop()
         if task is None:
             future.set_result(None)
@@ -162,7 +165,9 @@ class Engine:
     def wait(self, task_id: str, future: Future[Any]) -> None:
         """Answer with the outcome when the task is over."""
         task = self.tasks.get(task_id)
-        if task is not None:
+        if task is not None and self.broken is not None:
+            future.set_exception(self.broken)
+        elif task is not None:
             task.waiters = [*(task.waiters or ()), future]
         else:
             future.set_result(self.outcomes.get(task_id))
@@ -170,6 +175,9 @@ class Engine:
     def cancel(self, task_id: str, future: Future[bool]) -> None:
         """End a task; tells whether it was not over yet."""
         task = self.tasks.get(task_id)
+        if self.broken is not None:
+            future.set_exception(self.broken)
+            return
         if task is None or (task.state is not None and task.state.status in FINAL):
             future.set_result(False)
             return
@@ -245,7 +253,7 @@ class Engine:
             self._begin(task)
 
     def _begin(self, task: Task) -> None:
-        task.state, task.calls = TaskState(task.id, task.graph), []
+        task.state, task.calls = TaskState(task.id, task.graph), set()
         self._apply("started", task, None, {})
 
     def _queue_ready(self, task: Task) -> None:
@@ -258,7 +266,7 @@ class Engine:
     def _pump(self) -> None:
         """Give ready nodes to idle workers."""
         pool = self.pool
-        while pool.idle and (got := self._ready.pop()) is not None:
+        while self.broken is None and pool.idle and (got := self._ready.pop()) is not None:
             turn, (task, name) = got
             self._asking[task.tenant] -= 1
             if self.serving:
@@ -292,7 +300,7 @@ class Engine:
         call.started = time.monotonic_ns()
         call.deadline = call.started / 1e9 + limit_s
         assert task.calls is not None  # noqa: S101 - it has begun
-        task.calls.append(call)
+        task.calls.add(call)
         data = {"attempt": attempt, "round": known.round, "role": version.role, "version": version.number}
         self._apply("node_started", task, name, data)
         self._watch()
@@ -403,8 +411,8 @@ class Engine:
             _, future, answer = self._after.popleft()
             future.set_result(answer)
 
-    def _break(self, error: StorageError) -> None:
-        """The journal is lost: whoever waits is told, and nothing is accepted any more."""
+    def _break(self, error: AkfError) -> None:
+        """The journal is lost, or the runtime stops: whoever waits is told, and nothing is accepted any more."""
         self.broken = error
         self.serving = False
         for _, future, _ in self._after:
@@ -476,21 +484,29 @@ class Engine:
             again = Call(call.entry, call.node, call.context, self._report)
             again.task, again.turn, again.version, again.worker = call.task, call.turn, call.version, call.worker
             again.started, again.deadline = call.started, call.deadline
-            call.task.calls[call.task.calls.index(call)] = again
+            call.task.calls.remove(call)
+            call.task.calls.add(again)
             again.worker.run(again, "async")
         self.pool.wake()
         lane.close()
 
     async def _close(self) -> None:
+        self._flush()
+        if self.journal is not None:
+            await self._loop.run_in_executor(None, self.journal.settle)
+            self._turn()
+        hint = "make a new one; with the journal it goes on from there"
+        self._break(PreconditionError.of("AKF-P702", "the runtime was stopped", hint=hint))
         for worker in self.pool.busy():
             if worker.call is not None:
                 worker.call.given_up = True
                 worker.call.handle.cancel(worker.call)
         await self.pool.close()
-        self._flush()
-        if self.journal is not None:
-            await self._loop.run_in_executor(None, self.journal.settle)
-            while self._inbox:
+
+    def _refuse_rest(self) -> None:
+        """Answer what was asked while the loop ended, on the thread that asks."""
+        with suppress(IndexError):
+            while True:
                 what, args = self._inbox.popleft()
                 what(*args)
 

@@ -76,14 +76,14 @@ class Event:
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept: deque[Record] = deque(maxlen=kept)
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._readers: set[Reader] = set()
         self._older: Callable[[int, int], list[Record]] | None = None
         self.last = 0
 
     def publish(self, records: list[Record]) -> None:
         """Let readers see these; called by the runtime, in order."""
-        with self._changed:
+        with self._lock:
             self._kept.extend(records)
             self.last = records[-1].seq
             readers = list(self._readers) if self._readers else ()
@@ -101,7 +101,7 @@ class Event:
 
     def stretch(self, since: int, most: int) -> list[Record]:
         """Up to so many events after a sequence number; a `lost` stands for those that are gone."""
-        with self._changed:
+        with self._lock:
             if since >= self.last:
                 return []
             first = self._kept[0].seq if self._kept else self.last + 1
@@ -111,7 +111,7 @@ class Event:
                     return list(self._kept)
                 return [self._kept[index] for index in range(start, min(start + most, len(self._kept)))]
         if self._older is not None:
-            return self._older(since, min(most, first - 1 - since))
+            return [public(record) for record in self._older(since, min(most, first - 1 - since))]
         return [Record(first - 1, "lost", None, None, 0, {"from": since + 1, "to": first - 1})]
 
 

@@ -15,7 +15,7 @@ import threading
 from concurrent.futures import Future
 from typing import Any, Self
 
-from akf.contracts.problems import UsageError
+from akf.contracts.problems import PreconditionError, UsageError
 from akf.contracts.text import show
 from akf.fair import weight
 from akf.runtime.compiler import Compiler
@@ -64,6 +64,7 @@ class Kernel:
         self.journal = journal
         self._limits = limits or Limits()
         self._engine: Engine | None = None
+        self._stopped = False
         self._lock = threading.Lock()
         self._numbers = itertools.count(1 if journal is None else journal.accepted() + 1)
         if journal is not None:
@@ -146,7 +147,7 @@ class Kernel:
         Raises:
             UsageError: there is no such task.
         """
-        engine = self._running()
+        engine = self._running(live=False)
         found = engine.ask(engine.state, task_id)
         if found is None and self.journal is not None and self.journal.has(task_id):
             return replay(self.journal.events(task_id), self.compiler.checked)[1].to_json()
@@ -161,10 +162,10 @@ class Kernel:
         return self
 
     def stop(self) -> None:
-        """Run no more and end what runs; with a journal, the next runtime goes on from there."""
+        """Run no more and end what runs, for good; with a journal, the next runtime goes on from there."""
         with self._lock:
-            engine, self._engine = self._engine, None
-        if engine is not None:
+            engine, stopped, self._stopped = self._engine, self._stopped, True
+        if engine is not None and not stopped:
             self.scheduler.registry.unlisten(engine.listener)
             engine.stop()
 
@@ -174,8 +175,10 @@ class Kernel:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _running(self) -> Engine:
+    def _running(self, *, live: bool = True) -> Engine:
         with self._lock:
+            if self._stopped and (live or self._engine is None):
+                raise PreconditionError.of("AKF-P702", "the runtime was stopped", hint="make a new one")
             if self._engine is None:
                 engine = Engine(self.event, self.queue, self.worker_pool, self.journal, self._limits)
                 self.scheduler.registry.listen(engine.listener)
@@ -192,7 +195,7 @@ class Kernel:
             engine.post(engine.restore, task, None if state.status == "accepted" else state, missing)
 
     def _waiting(self, task_id: str) -> Future[Outcome | None]:
-        engine = self._running()
+        engine = self._running(live=False)
         future: Future[Outcome | None] = Future()
         engine.post(engine.wait, task_id, future)
         return future

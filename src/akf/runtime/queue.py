@@ -34,13 +34,14 @@ class TaskQueue:
         if limit < 1:
             raise ValueError("a queue holds at least one task")
         self.limit = limit
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._share = FairShare()
         self._waiting: dict[str, deque[Any]] = {}
         self._taken = 0
 
     def __len__(self) -> int:
-        with self._changed:
+        with self._lock:
             return self._taken
 
     def reserve(self, wait_s: float | None = 0.0, *, force: bool = False) -> None:
@@ -53,7 +54,7 @@ class TaskQueue:
         Raises:
             QueueFull: there are none.
         """
-        with self._changed:
+        with self._lock:
             if not force and not self._changed.wait_for(lambda: self._taken < self.limit, wait_s):
                 message = f"the queue is full: {self._taken} tasks wait, its limit is {self.limit}"
                 hint = "submit later, wait for a place with wait_s, or raise the limit"
@@ -66,13 +67,13 @@ class TaskQueue:
         Raises:
             UsageError: no nice value.
         """
-        with self._changed:
+        with self._lock:
             self._share.wake(tenant, nice)
             self._waiting.setdefault(tenant, deque()).append(task)
 
     def free(self) -> None:
         """Give a place back that was reserved and not filled."""
-        with self._changed:
+        with self._lock:
             self._taken -= 1
             self._changed.notify_all()
 
@@ -92,7 +93,7 @@ class TaskQueue:
 
     def pop(self, tenant: str | None = None) -> Any:
         """The next task, of a tenant's or of all; None when none waits."""
-        with self._changed:
+        with self._lock:
             if tenant is None:
                 turn = self._share.take()
                 if turn is None:
@@ -112,12 +113,12 @@ class TaskQueue:
 
     def tenants(self) -> list[str]:
         """Whose tasks wait."""
-        with self._changed:
+        with self._lock:
             return list(self._waiting)
 
     def discard(self, task: Any, tenant: str) -> bool:
         """Take a task out of the queue; tells whether it waited."""
-        with self._changed:
+        with self._lock:
             waiting = self._waiting.get(tenant)
             if waiting is None or task not in waiting:
                 return False

@@ -54,14 +54,15 @@ class AgentRegistry:
         self._versions: dict[str, Version] = {}
         self._numbers: dict[str, int] = {}
         self._draining: set[Version] = set()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._loading = threading.Lock()
         self._listeners: list[Listener] = []
 
     @property
     def agents(self) -> dict[str, Any]:
         """The agents by role."""
-        with self._changed:
+        with self._lock:
             return {role: version.agent for role, version in self._versions.items()}
 
     def register(self, agent: Any) -> None:
@@ -91,7 +92,7 @@ class AgentRegistry:
                 raise
             source = Origin(plugin)
             versions = [Version(each, *entry_of(each), source) for each in plugin.agents]
-            with self._changed:
+            with self._lock:
                 roles = {version.role for version in versions}
                 old = [v for v in self._versions.values() if v.origin is not None and v.origin.plugin.origin == origin]
             self._install(versions, [version.role for version in old if version.role not in roles])
@@ -114,20 +115,20 @@ class AgentRegistry:
             UsageError: nobody does.
             ConflictError: a node still runs when the time is over; its version goes when it ends.
         """
-        with self._changed:
+        with self._lock:
             version = self._versions.pop(role, None)
             if version is None:
                 raise self.unknown(role)
             self._retire(version)
         self._tell("agent_unloaded", {"role": role, "version": version.number})
-        with self._changed:
+        with self._lock:
             if not self._changed.wait_for(lambda: version not in self._draining, wait_s):
                 message = f"{version.running} nodes still run on {role}"
                 raise ConflictError.of("AKF-C703", message, hint="it is let go when they end; give them a timeout")
 
     def acquire(self, role: str) -> Version | None:
         """The version that a node starts on; `release` it."""
-        with self._changed:
+        with self._lock:
             version = self._versions.get(role)
             if version is not None:
                 version.running += 1
@@ -135,12 +136,12 @@ class AgentRegistry:
 
     def acquire_again(self, version: Version) -> None:
         """One more node on a version that one runs on."""
-        with self._changed:
+        with self._lock:
             version.running += 1
 
     def release(self, version: Version) -> None:
         """A node has ended."""
-        with self._changed:
+        with self._lock:
             version.running -= 1
             if version.retired and not version.running:
                 self._drop(version)
@@ -164,7 +165,7 @@ class AgentRegistry:
 
     def _install(self, versions: Sequence[Version], gone: Sequence[str]) -> None:
         told = []
-        with self._changed:
+        with self._lock:
             for version in versions:
                 old = self._versions.get(version.role)
                 version.number = self._numbers[version.role] = self._numbers.get(version.role, 0) + 1

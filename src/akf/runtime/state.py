@@ -12,7 +12,6 @@ Invariants:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from akf.runtime.conditions import at, holds, missing
@@ -87,13 +86,12 @@ class TaskState:
         Raises:
             ValueError: it cannot happen now.
         """
-        if self.status in FINAL:
-            if kind == self.status:
-                return []
-            raise ValueError(f"the task is {self.status}; {kind} comes too late")
+        told: list[Told] = []
         if kind in _KINDS:
-            return list(_KINDS[kind](self, node_id, data))
-        return []
+            if self.status in FINAL:
+                raise ValueError(f"the task is {self.status}; {kind} comes too late")
+            _KINDS[kind](self, node_id, data, told)
+        return told
 
     def results(self) -> list[Any]:
         """The results in the order of the nodes, null for a node that has none."""
@@ -102,6 +100,8 @@ class TaskState:
     def input_of(self, node_id: str) -> dict[str, Any]:
         """What an agent is given for a node."""
         node = self._index[node_id]
+        if not node.needs:
+            return {"id": node.id, "action": node.action, "input": node.input, "inputs": {}}
         inputs = {need: self.nodes[need].result for need in node.needs if self.nodes[need].status == "finished"}
         return {"id": node.id, "action": node.action, "input": self._resolved(node.input), "inputs": inputs}
 
@@ -127,7 +127,7 @@ class TaskState:
             return [self._resolved(each) for each in value]
         return value
 
-    def _start(self, _: str | None, __: dict[str, Any]) -> Iterator[Told]:
+    def _start(self, _: str | None, __: dict[str, Any], told: list[Told]) -> None:
         self.status = "running"
         nodes = self.graph.nodes
         self._index = {node.id: node for node in nodes}
@@ -144,29 +144,27 @@ class TaskState:
                 self._loop_of[each] = loop
                 self._inner[each] = sum(need in members for need in self._index[each].needs)
         self._todo.extend(node.id for node in nodes if not node.needs)
-        yield from self._settle()
+        self._settle(told)
 
-    def _run(self, node_id: str | None, data: dict[str, Any]) -> Iterator[Told]:
+    def _run(self, node_id: str | None, data: dict[str, Any], _: list[Told]) -> None:
         state = self._in(node_id, ("ready", "running"), data)
         state.status, state.attempt = "running", data["attempt"]
-        return iter(())
 
-    def _finish(self, node_id: str | None, data: dict[str, Any]) -> Iterator[Told]:
+    def _finish(self, node_id: str | None, data: dict[str, Any], told: list[Told]) -> None:
         state = self._in(node_id, ("running",), data)
         state.status, state.result, state.error = "finished", data["result"], None
-        yield from self._end(node_id)
+        self._end(node_id, told)
 
-    def _fail(self, node_id: str | None, data: dict[str, Any]) -> Iterator[Told]:
+    def _fail(self, node_id: str | None, data: dict[str, Any], told: list[Told]) -> None:
         state = self._in(node_id, ("ready", "running"), data)
         state.status, state.error = "failed", data["error"]
-        yield from self._end(node_id)
+        self._end(node_id, told)
 
-    def _retry(self, node_id: str | None, data: dict[str, Any]) -> Iterator[Told]:
+    def _retry(self, node_id: str | None, data: dict[str, Any], _: list[Told]) -> None:
         state = self._in(node_id, ("running",), data)
         state.status, state.error = "ready", data["error"]
-        return iter(())
 
-    def _resume(self, _: str | None, __: dict[str, Any]) -> Iterator[Told]:
+    def _resume(self, _: str | None, __: dict[str, Any], ___: list[Told]) -> None:
         """The runtime ended while nodes ran: they run again, and the try that was interrupted does not count."""
         self.ready.clear()
         for name, state in self.nodes.items():
@@ -174,12 +172,10 @@ class TaskState:
                 state.status, state.attempt = "ready", state.attempt - 1
             if state.status == "ready":
                 self.ready.append(name)
-        return iter(())
 
-    def _cancel(self, _: str | None, __: dict[str, Any]) -> Iterator[Told]:
+    def _cancel(self, _: str | None, __: dict[str, Any], ___: list[Told]) -> None:
         self.status = "cancelled"
         self.ready.clear()
-        return iter(())
 
     def _in(self, node_id: str | None, statuses: tuple[str, ...], data: dict[str, Any]) -> NodeState:
         state = self.nodes.get(node_id or "")
@@ -188,9 +184,9 @@ class TaskState:
             raise ValueError(f"node {node_id} is {found}")
         return state
 
-    def _end(self, node_id: str | None) -> Iterator[Told]:
+    def _end(self, node_id: str | None, told: list[Told]) -> None:
         self._ended(node_id or "")
-        yield from self._settle()
+        self._settle(told)
 
     def _ended(self, node_id: str) -> None:
         loop = self._loop_of.get(node_id)
@@ -208,7 +204,7 @@ class TaskState:
             if not self._pending[name]:
                 self._todo.append(name)
 
-    def _settle(self) -> Iterator[Told]:
+    def _settle(self, told: list[Told]) -> None:
         """Decide nodes whose needs have ended, then loops whose nodes have, until nothing follows."""
         while True:
             while self._todo:
@@ -219,19 +215,21 @@ class TaskState:
                     self.ready.append(name)
                 else:
                     self.nodes[name].status = "skipped"
-                    yield Told("node_skipped", name, {"round": self.nodes[name].round, "why": why})
+                    told.append(Told("node_skipped", name, {"round": self.nodes[name].round, "why": why}))
                     self._ended(name)
-            over = [loop for loop in self.graph.loops if self._left.get(loop.id) == 0]
+            over = [loop for loop in self.graph.loops if self._left.get(loop.id) == 0] if self.graph.loops else ()
             if not over:
                 break
             for loop in over:
-                yield from self._round(loop)
+                self._round(loop, told)
         if not self.open_nodes:
             failed = [name for name, each in self.nodes.items() if each.status == "failed"]
             self.status = "failed" if failed or self._exhausted() else "finished"
-            yield Told(self.status, None, {"failed": failed})
+            told.append(Told(self.status, None, {"failed": failed}))
 
     def _why_not(self, node: Node) -> str | None:
+        if not node.needs and node.when is None:
+            return None
         bad = [need for need in node.needs if self.nodes[need].status != "finished" or self._spent(need, node.id)]
         if bad and (node.join == "all" or len(bad) == len(node.needs)):
             return f"{bad[0]} {'ran out of rounds' if self._spent(bad[0], node.id) else self.nodes[bad[0]].status}"
@@ -248,7 +246,7 @@ class TaskState:
             return False
         return self._left[loop.id] < -1
 
-    def _round(self, loop: Loop) -> Iterator[Told]:
+    def _round(self, loop: Loop, told: list[Told]) -> None:
         """All nodes of a loop have ended: another round, or its end."""
         states = [self.nodes[each] for each in loop.nodes]
         number = states[0].round
@@ -263,12 +261,12 @@ class TaskState:
                 self._pending[each] = self._inner[each]
                 if not self._inner[each]:
                     self._todo.append(each)
-            yield Told("round", None, {"loop": loop.id, "round": number + 1})
+            told.append(Told("round", None, {"loop": loop.id, "round": number + 1}))
             return
         spent = not done and not broken
         self._left[loop.id] = -2 if spent else -1
         self.open_nodes -= len(loop.nodes)
-        yield Told("loop_over", None, {"loop": loop.id, "rounds": number, "until": done})
+        told.append(Told("loop_over", None, {"loop": loop.id, "rounds": number, "until": done}))
         for each in loop.nodes:
             self._release(name for name in self._behind[each] if name not in loop.nodes)
 

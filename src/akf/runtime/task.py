@@ -46,7 +46,7 @@ class Task:
         self.tenant = tenant
         self.nice = nice
         self.state: TaskState | None = None
-        self.calls: list[Any] | None = None
+        self.calls: set[Any] | None = None
         self.waiters: list[Future[Outcome]] | None = None
 
 
