@@ -5,3 +5,16 @@ is data, what it costs is metered, and what it makes passes the same checks as a
 
 Read `limits` first, then `files`, `trial`, and an agent, say `tuner`.
 """
+
+from typing import Any
+
+__all__ = ["KernelTask", "Task"]
+
+
+def __getattr__(name: str) -> Any:
+    """`KernelTask` and its alias `Task`, when they are asked for."""
+    if name in __all__:
+        from akf.agents.kernel_task import KernelTask  # noqa: PLC0415
+
+        return KernelTask
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from akf.contracts.problems import PreconditionError, Problem
@@ -65,6 +66,7 @@ class Meter:
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.__limits = limits
         self.__spent = {"tokens": 0.0, "board_s": 0.0, "attempts": 0.0}
+        self.__held = dict.fromkeys(self.__spent, 0.0)
         self.__clock = clock
         self.__start = clock()
         self.__lock = threading.Lock()
@@ -94,6 +96,22 @@ class Meter:
             for name, amount in amounts.items():
                 self.__spent[name] += amount
 
+    @contextmanager
+    def reserve(self, name: str, most: float) -> Iterator[Callable[[float], None]]:
+        """Set aside the most that something may cost; what is called with the real cost pays it.
+
+        Raises:
+            PreconditionError: the most does not fit beside what was spent and set aside.
+        """
+        with self.__lock:
+            self.__refuse({name: most})
+            self.__held[name] += most
+        try:
+            yield lambda amount: self.used(**{name: amount})
+        finally:
+            with self.__lock:
+                self.__held[name] -= most
+
     def used(self, **amounts: float) -> None:
         """Note what was used and could not be known before; it may go over, and then nothing more is allowed."""
         if min(amounts.values(), default=0.0) < 0:
@@ -106,7 +124,8 @@ class Meter:
         if min(amounts.values(), default=0.0) < 0:
             raise ValueError("what was spent never falls")
         limits = self.__limits._asdict()
-        spent = {**self.__spent, "wall_s": self.__clock() - self.__start}
+        spent = {name: self.__spent[name] + self.__held[name] for name in self.__spent}
+        spent["wall_s"] = self.__clock() - self.__start
         broken = [
             Problem(
                 "AKF-P720",

@@ -71,6 +71,14 @@ class Search:
         """What became of a point."""
         self.tried.append(Tried(point, self._asked.get(point, 0), speed))
 
+    def island(self, point: Point) -> int:
+        """The island of a point that was asked for."""
+        return self._asked.get(point, 0)
+
+    def cell(self, point: Point) -> tuple[str, ...]:
+        """The cell of the archive that a point belongs to."""
+        return self._space.behaviour(point)
+
     def speeds(self) -> dict[Point, float]:
         """Mean speed of every point that ever worked and never failed."""
         held: dict[Point, list[float | None]] = {}

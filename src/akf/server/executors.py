@@ -6,7 +6,8 @@ Invariants:
 - It reaches devices through the context only, which gives each fault of the infrastructure another try elsewhere.
 - `single` is part of AKF; an entry point of that name replaces it. A plug-in that cannot be loaded is named when a job
   of its type runs, and stops nothing else.
-- `evolve` is a name of the wire: without an executor its jobs are taken and end with the reason.
+- `single` with code, `evolve` and `adaptive_search` are part of AKF. Who writes code is loaded by name when a
+  job asks for it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from akf.fabric.entries import Assignment, Want
 from akf.fabric.manager import WorkerManager
 
 GROUP = "akf.jobs"
-OWN = {"single": "akf.server.single:run"}
+OWN = {
+    "single": "akf.server.single:run",
+    "evolve": "akf.agents.executors:evolve",
+    "adaptive_search": "akf.agents.executors:adaptive_search",
+}
+CODER = "akf.agents.executors:single"
 WIRE_TYPES = ("single", "evolve")
 NO_CODER = "no coder configured"
 Emit = Callable[[str, dict[str, Any]], None]
@@ -65,6 +71,13 @@ class JobContext:
         """A line for the job's log."""
         self.emit("log", {"text": text})
 
+    async def tried(self, code: str) -> Conclusion:
+        """What `single` makes of some code for this job's reference."""
+        own = JobContext(
+            self.task_id, self.user, {**self.request, "init_code": code}, self.workers, self.emit, self._patience_s
+        )
+        return await executor("single")(own)
+
     async def on_device(
         self, body: Callable[[Assignment], Awaitable[dict[str, Any]]], want: Want | None = None
     ) -> dict[str, Any]:
@@ -102,6 +115,12 @@ def executor(job_type: str) -> Executor:
         own: Executor = EntryPoint(job_type, OWN[job_type], GROUP).load()
         return own
     return _nobody
+
+
+async def written(job: JobContext) -> Conclusion:
+    """What `single` does without code: somebody writes it."""
+    coder: Executor = EntryPoint("coder", CODER, GROUP).load()
+    return await coder(job)
 
 
 async def _nobody(job: JobContext) -> Conclusion:

@@ -4,7 +4,7 @@ Invariants:
 - Only a check that came to its end books a failure of the candidate. What a worker lacks is an infrastructure fault of
   that worker, and another one is tried.
 - A candidate that does not agree is not timed.
-- Without `init_code` somebody would have to write the candidate; nobody here does.
+- Without `init_code` somebody writes the candidate: the coder of `akf.agents`, if a model is configured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import orjson
 
 from akf.fabric.entries import Assignment
 from akf.fabric.package import RESULT, Content, packed, profile_settings
-from akf.server.executors import NO_CODER, Conclusion, JobContext
+from akf.server.executors import Conclusion, JobContext, written
 
 VERIFY_S = 300
 _LONGEST_LOG = 8000
@@ -27,7 +27,7 @@ async def run(job: JobContext) -> Conclusion:
     request = job.request
     code = request.get("init_code")
     if code is None:
-        return Conclusion("error", None, NO_CODER)
+        return await written(job)
     names = ("op_name", "backend", "arch", "dsl", "framework")
     content = Content(reference=request["task_desc"], candidate=code, **{name: request[name] for name in names})
     limit = limit_s(request)
