@@ -1,6 +1,6 @@
 """P19: what an evaluation costs beyond the work that is planned, with a kernel of about 1 ms.
 
-Run it from anywhere: `python benchmarks/p19_evaluation_overhead.py`. It compiles a kernel for `out = 2 x + 1` that
+Run it from anywhere: `python benchmarks/p19_evaluation_overhead.py [binary|python]`. It compiles a kernel for `out = 2 x + 1` that
 takes about a millisecond, as baseline and as candidate, and lets the harness measure A/B in this process, with clocks
 around its parts: starting and ending the children, the launches as the parent sees them, and making and checking what
 is launched (new inputs, poisoned outputs, comparison in bytes, the oracle). What is left of the wall time is the
@@ -9,6 +9,9 @@ overhead: freezing and waking the children, the plan, the bookkeeping. The goal 
 Other processes of a shared machine keep a child from stopping when it is told to. So each part is also given without
 the time in which the kernel's scheduler had parent or child wait for a processor (`/proc/PID/schedstat`), and the goal
 is about that; the plain share stands beside it.
+
+Where torch is installed the same is measured with modules. Their children are forked from a template, which imports torch
+once a command: its start is a planned start. After every change of sides they run five batches that are no samples.
 
 Before anything is timed, the harness has to accept the kernel and refuse one that is wrong.
 
@@ -24,6 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +35,7 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / 
 
 from benchmarks.side_by_side import ROUNDS_OVER_A_SECOND, report_growth  # noqa: E402
 from tests.harness.builder import Task, built  # noqa: E402 (the checkout comes first)
+from tests.harness.modules import asked, operand, seed, written  # noqa: E402
 
 from akf.harness import request as requests  # noqa: E402
 from akf.harness import timing  # noqa: E402
@@ -38,6 +43,7 @@ from akf.harness.bench import Bench  # noqa: E402
 from akf.harness.memory import Arena  # noqa: E402
 from akf.harness.pool import Pool  # noqa: E402
 from akf.harness.process import Child  # noqa: E402
+from akf.harness.template import Template  # noqa: E402
 from akf.routes.launch_spec import parse_spec  # noqa: E402
 
 GOAL = 0.15
@@ -64,6 +70,28 @@ extern "C" void affine(const float* x, float* out, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) out[i] = FACTOR * x[i] + 1.0f;
 }
 """
+
+
+MODULE = """
+import torch
+
+def run(x):
+    for _ in range(TURNS):
+        x * 0.5
+    return FACTOR * x + 1.0
+"""
+REFERENCE = "def reference(x):\n    return (2.0 * x + 1.0,)\n"
+
+
+class Modules(NamedTuple):
+    """What `Task` is for shared objects."""
+
+    artifacts: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+    def request(self, plan: Any = None, artifacts: Any = None) -> dict[str, Any]:
+        """The request's JSON value."""
+        return asked(artifacts or self.artifacts, rows=self.rows, cases=self.rows, reference=REFERENCE, plan=plan)
 
 
 class Spent(NamedTuple):
@@ -109,15 +137,29 @@ def task(folder: Path) -> Task:
     """Baseline and candidate of about 1 ms, and one that is wrong."""
     first = launch_ns(kernel(folder, "probe", 50)["path"])
     turns = max(1, 50 * LAUNCH_NS // first)
-    reference = "def reference(x):\n    return (2.0 * x + 1.0,)\n"
     artifacts = {name: kernel(folder, name, turns) for name in ("baseline", "candidate")}
     artifacts["perturbed"] = kernel(folder, "perturbed", turns, "3.0f")
-    found = Task(reference, SPEC, artifacts)
+    found = Task(REFERENCE, SPEC, artifacts)
     found.cases = found.rows = [found.case("row", {"n": ELEMENTS}, {})]
     return found
 
 
-def request(of: Task, pairs: int, launches: int, trip: int, candidate: str = "candidate") -> Any:
+def modules(folder: Path) -> Modules:
+    """The same as modules."""
+
+    def module(name: str, turns: int, factor: str = "2.0") -> dict[str, str]:
+        return written(folder, name, MODULE.replace("TURNS", str(turns)).replace("FACTOR", factor))
+
+    row = {"id": "row", "seed": seed("row"), "operands": [operand("x", [ELEMENTS]), operand("out", [ELEMENTS], "out")]}
+    probe = Modules({"baseline": module("probe", 50)}, [row])
+    facts = timing.calibrate(Bench(requests.parse(probe.request()), pin=True))
+    first = facts["side"]["calibration"][-1]["ns_per_launch"]
+    turns = max(1, 50 * LAUNCH_NS // first)
+    artifacts = {name: module(name, turns) for name in ("baseline", "candidate")}
+    return Modules(artifacts | {"perturbed": module("perturbed", turns, "3.0")}, [row])
+
+
+def request(of: Task | Modules, pairs: int, launches: int, trip: int, candidate: str = "candidate") -> Any:
     """A request to measure A/B."""
     plan = {"pairs": pairs, "blocks": BLOCKS, "batches": BATCHES, "launches": {"row": launches},
             "round_trip_ns": trip, "runs": ["ab"]}  # fmt: skip
@@ -132,6 +174,7 @@ def clocks() -> Iterator[tuple[Counter[str], Counter[str]]]:
     waits: Counter[str] = Counter()
     starting: list[Any] = []  # what a start does inside is the start's
     parts = (
+        ("starts", Template, "__init__"), ("starts", Template, "close"),
         ("starts", Child, "__init__"), ("starts", Child, "close"), ("arenas", Arena, "__init__"),
         ("verification", Pool, "__init__"), ("verification", Pool, "fill"), ("verification", Pool, "verify"),
         ("freeze", Child, "freeze"), ("thaw", Child, "thaw"), ("ask", Child, "ask"), ("run", Child, "run"),
@@ -184,7 +227,7 @@ def _waited(pid: str) -> int:
         return 0
 
 
-def measure(of: Task, pairs: int, launches: int, trip: int) -> Spent:
+def measure(of: Task | Modules, pairs: int, launches: int, trip: int) -> Spent:
     """Measure A/B once."""
     with clocks() as (spent, waits):
         start = time.perf_counter_ns()
@@ -197,10 +240,10 @@ def measure(of: Task, pairs: int, launches: int, trip: int) -> Spent:
     return Spent(wall, dict(spent), dict(waits))
 
 
-def main() -> None:
+def main(title: str, make: Callable[[Path], Task | Modules]) -> None:
     """Check both answers, then measure."""
     with tempfile.TemporaryDirectory(prefix="akf-p19-") as scratch:
-        of = task(Path(scratch))
+        of = make(Path(scratch))
         calibrated = timing.calibrate(Bench(requests.parse(of.request()), pin=True))["facts"]
         launches, trip = calibrated["launches"]["row"], calibrated["round_trip_ns"]
         wrong = timing.measure(Bench(request(of, 1, launches, trip, "perturbed"), pin=True))
@@ -209,7 +252,7 @@ def main() -> None:
         rounds = [measure(of, PAIRS, launches, trip) for _ in range(ROUNDS_OVER_A_SECOND)]
         middle = sorted(rounds, key=lambda each: each.overhead)[len(rounds) // 2]
         shares, plain = (sorted(getattr(each, name) for each in rounds) for name in ("overhead", "plain"))
-        print("P19  an evaluation with a kernel of about 1 ms: share of the wall time that was not planned")
+        print(f"P19  an evaluation of {title} of about 1 ms: share of the wall time that was not planned")
         around = f"({shares[0]:.1%} to {shares[-1]:.1%}, {len(rounds)} rounds)"
         print(f"    goal <= {GOAL:.0%}; measured {middle.overhead:.1%} {around}")
         print(f"    with waiting for a processor: {plain[len(plain) // 2]:.1%} ({plain[0]:.1%} to {plain[-1]:.1%})")
@@ -222,7 +265,11 @@ def main() -> None:
         report_growth(SIZES, [measure(of, pairs, launches, trip).wall / 1e9 for pairs in SIZES])
 
 
+KINDS = {"binary": ("shared objects", task), "python": ("modules", modules)}
+
 if __name__ == "__main__":
     if os.getsid(0) != os.getpid():  # a session of its own may run ahead of others, as the harness does
-        sys.exit(subprocess.run([sys.executable, __file__], check=False, start_new_session=True).returncode)
-    main()
+        again = subprocess.run([sys.executable, __file__, *sys.argv[1:]], check=False, start_new_session=True)
+        sys.exit(again.returncode)
+    for kind in sys.argv[1:] or [name for name in KINDS if name == "binary" or find_spec("torch")]:
+        main(*KINDS[kind])

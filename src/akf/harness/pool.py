@@ -70,16 +70,19 @@ class Bait:
     """The change of one input while a batch runs; what it did is known when the batch has ended.
 
     Launches come in the order of the slots. The change counts only if the launch two before its slot had not ended when
-    it was made; one that came too late leaves a slot whose answer is held against nobody.
+    it was made; one that came too late leaves a slot whose answer is held against nobody. An output that is there while
+    that of an earlier launch is not, even when looked at later, was made out of turn.
     """
 
     def __init__(self, slot: int, began: Any, before: Any, change: Callable[[], None]) -> None:
         self.slot = slot
-        self.made = self.counts = False
+        self.made = self.counts = self.backwards = False
         self._began, self._before, self._change = began, before, change
 
     def poll(self) -> bool:
         """Make the change as soon as the batch is under way. Returns whether that is done."""
+        if not self.made and (self._before != POISON).any() and (self._began == POISON).all():
+            self.made = self.backwards = True
         if not self.made and (self._began != POISON).any():
             self._change()
             self.made = True
@@ -166,6 +169,8 @@ class Pool:
         wanted = dict.fromkeys([*suspects, *self._twins, *drawn])
         shown = [self._hold(arena, slot) for slot in wanted if bait is None or slot != bait.slot]
         self._shown[arena] = shown[-TWINS:]
+        if bait is not None and bait.backwards:
+            raise ChildFailure(outcome.RESULT_REPLAY, "outputs of a timed batch are made out of turn")
         if bait is not None and bait.counts:
             self._expect_changed(arena, bait.slot)
 

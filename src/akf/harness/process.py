@@ -422,6 +422,7 @@ class Child:
             for pid in reversed(descendants(process.pid)):
                 _kill(pid, signal.SIGKILL)
             process.kill()
+        _kill(process.pid, signal.SIGCONT)  # the candidate may have stopped whoever waits for it
         process.wait(self._timeout + 5)
         LIVE.discard(process.pid)
         _reap_orphans()

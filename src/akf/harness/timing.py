@@ -34,6 +34,7 @@ FIRST_LAUNCHES = 16
 NOISY_SHARE, OWN_SHARE = 0.25, 0.5
 MISMATCH_FLOOR_ROUND_TRIPS = 4
 EARLY_LEAST, EARLY_SURE, EARLY_SHARE = 30, 5, 0.25
+AT_ONCE_LEAST, IN_TIME_SHARE, AT_ONCE_SHARE = 12, 0.75, 0.3
 INPUT_FACTOR = 4
 CORE_SLACK = 1.1
 WARM_AT_FIRST, WARM_PYTHON = 1, 5
@@ -43,7 +44,8 @@ WARM_AT_FIRST, WARM_PYTHON = 1, 5
 class Span:
     """One batch: the parent's time and the child's own; before it, how long the child took to wake and answer.
 
-    Around both: how long it ran in all, and how much processor time its threads had, as the kernel says.
+    Around both: how long it ran in all, and how much processor time its threads had, as the kernel says. `in_time` says
+    whether the input that changed while it ran changed well before its launch; None where none changed.
     """
 
     parent: int
@@ -51,6 +53,7 @@ class Span:
     waking: int = 0
     wall: int = 0
     cpu: int = 0
+    in_time: Optional[bool] = None
 
     @property
     def impossible(self) -> bool:
@@ -90,7 +93,8 @@ def batch(child: Child, arena: Arena, pool: Pool) -> Span:
     child.freeze()
     wall = time.perf_counter_ns() - start
     pool.verify(arena)
-    return Span(parent, own, waking, wall, child.cpu_ns() - before)
+    in_time = None if bait is None else bait.counts
+    return Span(parent, own, waking, wall, child.cpu_ns() - before, in_time)
 
 
 def _middle(values: Sequence[int]) -> tuple[float, float]:
@@ -112,6 +116,17 @@ def early_work(mine: Sequence[Span], others: Sequence[Span], round_trip: int) ->
     extra = slow - fast
     floor = batch_ns / 100 + MISMATCH_FLOOR_ROUND_TRIPS * round_trip + EARLY_SURE * (slow_error + fast_error)
     return extra / batch_ns if extra > floor else 0.0
+
+
+def at_once(mine: Sequence[Span], others: Sequence[Span]) -> bool:
+    """Whether one side's outputs come too much at once for an input to be changed in time, where the other's do not.
+
+    Who takes its turns lets the same change come in time as often as the other side does.
+    """
+    seen, known = ([span.in_time for span in spans if span.in_time is not None] for spans in (mine, others))
+    if min(len(seen), len(known)) < AT_ONCE_LEAST:
+        return False
+    return sum(known) >= IN_TIME_SHARE * len(known) and sum(seen) < AT_ONCE_SHARE * len(seen)
 
 
 def _bind(bench: Bench, child: Child, pool: Pool, role: str) -> None:
@@ -273,6 +288,13 @@ class _Run:
                 "shortest_batch_ns": {
                     side: min((span.parent for span in tally.spans), default=0) for side, tally in self.tallies.items()
                 },
+                "in_time": {
+                    side: [
+                        sum(span.in_time is True for span in tally.spans),
+                        sum(span.in_time is not None for span in tally.spans),
+                    ]
+                    for side, tally in self.tallies.items()
+                },
                 "folded": sorted(row for row, pool in self._pools.items() if pool.folded),
                 "mismatches": {side: tally.mismatches for side, tally in self.tallies.items()},
             }
@@ -293,6 +315,8 @@ class _Run:
         self._settle_cores()
         for row in sorted(self.tallies["A"].rows) if self._name == "ab" else ():
             mine, others = self.tallies["B"].rows[row], self.tallies["A"].rows[row]
+            if at_once(mine, others):
+                self.check.add(outcome.RESULT_REPLAY, row=row, detail="the outputs of a timed batch come at once")
             early = early_work(mine, others, self._plan.round_trip_ns)
             detail = f"{early:.0%} of a batch passes before the clock starts, beyond the baseline's"
             if early > EARLY_SHARE:
