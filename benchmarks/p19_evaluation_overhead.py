@@ -1,17 +1,19 @@
 """P19: what an evaluation costs beyond the work that is planned, with a kernel of about 1 ms.
 
-Run it from anywhere: `python benchmarks/p19_evaluation_overhead.py [binary|python]`. It compiles a kernel for `out = 2 x + 1` that
-takes about a millisecond, as baseline and as candidate, and lets the harness measure A/B in this process, with clocks
-around its parts: starting and ending the children, the launches as the parent sees them, and making and checking what
-is launched (new inputs, poisoned outputs, comparison in bytes, the oracle). What is left of the wall time is the
-overhead: freezing and waking the children, the plan, the bookkeeping. The goal is at most 15 % of the wall time.
+Run it from anywhere: `python benchmarks/p19_evaluation_overhead.py [binary|python]`. It compiles a kernel for
+`out = 2 x + 1` that takes about a millisecond, as baseline and as candidate, and lets the harness measure A/B in this
+process, with clocks around its parts: starting and ending the children, the launches as the parent sees them, and
+making and checking what is launched (new inputs, poisoned outputs, comparison in bytes, the oracle). What is left of
+the wall time is the overhead: freezing and waking the children, the plan, the bookkeeping. The goal is at most 15 % of
+the wall time.
 
 Other processes of a shared machine keep a child from stopping when it is told to. So each part is also given without
 the time in which the kernel's scheduler had parent or child wait for a processor (`/proc/PID/schedstat`), and the goal
 is about that; the plain share stands beside it.
 
-Where torch is installed the same is measured with modules. Their children are forked from a template, which imports torch
-once a command: its start is a planned start. After every change of sides they run five batches that are no samples.
+Where torch is installed the same is measured with modules. Their children are forked from a template, which imports
+torch once a command: its start is a planned start. After every change of sides they run five batches that are no
+samples.
 
 Before anything is timed, the harness has to accept the kernel and refuse one that is wrong.
 
@@ -34,8 +36,8 @@ from typing import Any, NamedTuple
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "src")]
 
 from benchmarks.side_by_side import ROUNDS_OVER_A_SECOND, report_growth  # noqa: E402
-from tests.harness.builder import Task, built  # noqa: E402 (the checkout comes first)
-from tests.harness.modules import asked, operand, seed, written  # noqa: E402
+from tests.harness.builder import Task, built, seed  # noqa: E402 (the checkout comes first)
+from tests.harness.modules import asked, operand, written  # noqa: E402
 
 from akf.harness import request as requests  # noqa: E402
 from akf.harness import timing  # noqa: E402
@@ -265,7 +267,10 @@ def main(title: str, make: Callable[[Path], Task | Modules]) -> None:
         report_growth(SIZES, [measure(of, pairs, launches, trip).wall / 1e9 for pairs in SIZES])
 
 
-KINDS = {"binary": ("shared objects", task), "python": ("modules", modules)}
+KINDS: dict[str, tuple[str, Callable[[Path], Task | Modules]]] = {
+    "binary": ("shared objects", task),
+    "python": ("modules", modules),
+}
 
 if __name__ == "__main__":
     if os.getsid(0) != os.getpid():  # a session of its own may run ahead of others, as the harness does

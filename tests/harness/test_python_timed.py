@@ -6,15 +6,18 @@ import os
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from tests.harness.builder import run_harness
 from tests.harness.modules import HONEST, asked, linear, module, timed, trio, written
 
 from akf.harness import product
+from akf.harness.memory import POISON
 from akf.harness.outcome import Check, HarnessError
+from akf.harness.pool import Bait
 from akf.harness.request import parse
 from akf.harness.template import Template
-from akf.harness.timing import Span, Tally, _Run
+from akf.harness.timing import Span, Tally, _Run, at_once
 
 COUNTS = "calls = []"
 AFTER = "calls.append(0)\nif len(calls) > 50: {wrong}\nreturn torch.relu(x @ w + b)"
@@ -139,3 +142,39 @@ def test_a_product_that_the_cases_do_not_have_is_no_request(tmp_path: Path) -> N
     for stated in ({"left": "w", "right": "x"}, {"left": "x", "right": "b"}, {"left": "x"}):
         with pytest.raises(HarnessError):
             parse(asked(trio(tmp_path, module(HONEST)), product=stated))
+
+
+def bait(*written: int) -> Bait:
+    """One of a batch of sixteen slots, of which these hold an output."""
+    outputs = np.full((16, 8), POISON, dtype=np.uint8)
+    outputs[list(written)] = 7
+    return Bait(14, outputs[2], outputs[12], lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("written", "made", "counts", "backwards"),
+    [
+        ([], False, False, False),
+        ([0, 1], False, False, False),
+        ([0, 1, 2], True, True, False),
+        (list(range(13)), True, False, False),
+        ([15, 14, 13, 12], True, False, True),
+        ([15], False, False, False),
+    ],
+    ids=["not-begun", "begins", "in-time", "too-late", "backwards", "nothing-to-be-seen"],
+)
+def test_what_changes_while_a_batch_runs(written: list[int], made: bool, counts: bool, backwards: bool) -> None:
+    seen = bait(*written)
+    assert seen.poll() is made
+    assert (seen.counts, seen.backwards) == (counts, backwards)
+
+
+def spans(in_time: int, of: int) -> list[Span]:
+    return [Span(1, 1, in_time=number < in_time) for number in range(of)] + [Span(1, 1)]
+
+
+def test_outputs_that_come_at_once_where_the_baseline_takes_its_turns() -> None:
+    assert at_once(spans(1, 20), spans(19, 20))
+    assert not at_once(spans(14, 20), spans(19, 20)), "a candidate that takes its turns"
+    assert not at_once(spans(1, 20), spans(9, 20)), "a machine too busy to tell"
+    assert not at_once(spans(0, 9), spans(20, 20)), "too few to tell"
