@@ -28,7 +28,7 @@ from typing import Any, NoReturn, Optional, Union
 from . import outcome
 from .confine import CANDIDATE
 from .memory import Arena, SealedFile
-from .outcome import ChildFailure
+from .outcome import ChildFailure, HarnessError
 from .sources import child_command
 from .template import LIVE, Forked, Template
 from .tree import Bundle, reread
@@ -423,7 +423,10 @@ class Child:
                 _kill(pid, signal.SIGKILL)
             process.kill()
         _kill(process.pid, signal.SIGCONT)  # the candidate may have stopped whoever waits for it
-        process.wait(self._timeout + 5)
+        try:
+            process.wait(self._timeout + 5)
+        except subprocess.TimeoutExpired:
+            raise HarnessError(outcome.ISOLATION_UNAVAILABLE, "a child that was killed does not end", 6) from None
         LIVE.discard(process.pid)
         _reap_orphans()
         self._socket.close()
