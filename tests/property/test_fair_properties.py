@@ -9,7 +9,7 @@ MS = 1_000_000
 TENANTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(-20, 19), min_size=1)
 
 
-@settings(max_examples=4000, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     nices=TENANTS,
     lengths=st.lists(st.integers(0, 50 * MS), min_size=1, max_size=20),
@@ -49,7 +49,7 @@ def test_nobody_waits_longer_than_the_period_times_the_tenants_and_the_longest_t
         assert waited <= period * len(names) + longest
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(nices=TENANTS, lengths=st.lists(st.integers(1, 5 * MS), min_size=1, max_size=10), workers=st.integers(1, 6))
 def test_busy_tenants_are_apart_by_no_more_than_their_turns_in_flight(
     nices: dict[str, int], lengths: list[int], workers: int
@@ -72,7 +72,7 @@ def test_busy_tenants_are_apart_by_no_more_than_their_turns_in_flight(
     assert max(runtimes) - min(runtimes) <= (workers + 1) * 6 * MS * 1024 // lightest + 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(["wake", "sleep", "take", "settle"]), st.sampled_from("abc"), st.integers(-20, 19)),

@@ -32,7 +32,7 @@ def grows(node):
         data.append(bytearray(10_000_000))
 
 def floods(node):
-    return "x" * 100_000_000
+    return "x" * 20_000_000
 
 def family(node):
     folder = node["input"]
@@ -215,7 +215,7 @@ class TestProcesses:
         ],
     )
     def test_its_end_is_its_node_s_error(self, functions: Path, name: str, reason: str, words: str) -> None:
-        agent = ProcessAgent("bad", f"{functions}:{name}", memory_bytes=700_000_000)
+        agent = ProcessAgent("bad", f"{functions}:{name}", memory_bytes=400_000_000)
         with running(agent, Does("well", well)) as kernel:
             error = one(kernel, "bad")
         assert error["reason"] == reason
