@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -108,7 +108,7 @@ class TestHolders:
             device = worker.acquire("holder")
             waiter = half_asked(worker.url, f"task_id=leaving{number}")
             eventually(lambda: worker.gauge("akf_worker_waiting") == 1, "it waits")
-            both = [waiter.close, partial(worker.release, "holder", device)]
+            both: list[Callable[[], None]] = [waiter.close, partial(worker.release, "holder", device)]
             with ThreadPoolExecutor(2) as pool:
                 for each in both if number % 2 else both[::-1]:
                     pool.submit(each)

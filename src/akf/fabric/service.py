@@ -314,13 +314,16 @@ async def _streamed(worker: LocalWorker, known: int | None) -> AsyncIterator[byt
 @asynccontextmanager
 async def _stored(package: UploadFile) -> AsyncIterator[Path]:
     """The uploaded file under a name, for the time of a block."""
-    handle, name = tempfile.mkstemp(prefix="akf-package-")
-    path = Path(name)
+    name = ""
     try:
-        with os.fdopen(handle, "wb") as stream:
-            while data := await package.read(_CHUNK):
-                stream.write(data)
-        yield path
+        try:
+            handle, name = tempfile.mkstemp(prefix="akf-package-")
+            with os.fdopen(handle, "wb") as stream:
+                while data := await package.read(_CHUNK):
+                    stream.write(data)
+        except OSError as error:
+            raise HTTPException(503, f"the package cannot be stored: {error.strerror or error}") from error
+        yield Path(name)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)  # noqa: PTH108 - of one file, at once
