@@ -84,7 +84,10 @@ def test_one_tenant_can_neither_release_nor_cancel_nor_use_another_s(worker: Ser
     assert released.json() == {"released": True}
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])  # noqa: S104
+@pytest.mark.parametrize(
+    "host",
+    ["0.0.0.0", pytest.param("::", marks=pytest.mark.soak), pytest.param("192.0.2.1", marks=pytest.mark.soak)],  # noqa: S104
+)
 def test_g23_it_does_not_listen_beyond_this_machine_without_tokens(tmp_path: Path, host: str) -> None:
     argv = [sys.executable, "-m", "akf", "worker", "--host", host, "--port", "0", "--folder", str(tmp_path / "s")]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)

@@ -241,6 +241,7 @@ class TestPackages:
         body = worker.verify(script)
         assert body["success"] is True
 
+    @pytest.mark.soak
     def test_g16_more_than_a_package_may_be_is_refused_before_it_is_taken(self, tmp_path: Path) -> None:
         with service(tmp_path / "small", "--package-mib", "1") as small:
             big = bytes(2 << 20)
@@ -279,6 +280,7 @@ class TestEnds:
             assert later["device_id"] == device
             assert later["token"] > lease["token"]
 
+    @pytest.mark.soak
     def test_g18_told_to_end_it_refuses_who_waits_and_is_gone_in_its_time(self, tmp_path: Path) -> None:
         with service(tmp_path / "state", "--drain", "0.5") as one, ThreadPoolExecutor(3) as pool:
             one.acquire("holder")
@@ -295,6 +297,7 @@ class TestEnds:
             assert time.monotonic() - began < 12
         assert processes_with("# g18") == []
 
+    @pytest.mark.soak
     def test_two_workers_of_one_folder_are_refused(self, tmp_path: Path) -> None:
         with service(tmp_path / "state"):
             argv = [sys.executable, "-m", "akf", "worker", "--port", "0", "--folder", str(tmp_path / "state")]

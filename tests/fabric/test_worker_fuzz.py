@@ -19,7 +19,8 @@ REFUSED = 503
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("fuzz") / "state"
-    with service(folder, "--idle", "1", "--package-mib", "8", devices="0,1") as running:
+    many = ",".join(map(str, range(500)))  # nobody waits for one, however many are never given back
+    with service(folder, "--idle", "1", "--package-mib", "8", devices=many) as running:
         yield running
 
 
@@ -44,12 +45,7 @@ def test_no_request_that_the_document_allows_or_forbids_breaks_the_service(worke
         def attempt(case: Any) -> None:
             nonlocal tried
             tried += 1
-            try:
-                answer = case.call(base_url=worker.url, timeout=20)
-            except Exception as error:
-                if "timed out" in str(error).lower() and "acquire" in case.path:
-                    return  # two devices, and nobody gives them back: it waits, as it should
-                raise
+            answer = case.call(base_url=worker.url, timeout=20)
             assert answer.status_code < 500 or answer.status_code == REFUSED, (case.path, answer.text)
 
         attempt()

@@ -51,6 +51,7 @@ def test_a_pipe_answers_as_a_port_does(tmp_path: Path) -> None:
     asyncio.run(check())
 
 
+@pytest.mark.soak
 def test_when_the_other_side_is_gone_everything_ends(tmp_path: Path) -> None:
     async def check() -> None:
         code = "import time; time.sleep(300) # gone"

@@ -148,6 +148,7 @@ def service(
         for line in process.stderr:
             said += line
             if found := _LISTENING.search(line):
+                watchdog.cancel()
                 threading.Thread(target=process.stderr.read, daemon=True).start()
                 one = Service(process, found[1])
                 eventually(partial(_answers, one), "the service answers", START_S)

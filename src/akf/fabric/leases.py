@@ -117,7 +117,8 @@ class LeaseBook:
         self._database.executescript(_SCHEMA)
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         stored = dict(self._database.execute("select name, value from state"))
-        self._token = max(int(stored.get("token", "0")), time.time_ns() // 1_000_000)
+        given = self._database.execute("select max(token) from audit").fetchone()[0] or 0
+        self._token = max(given, time.time_ns() // 1_000_000)
         self.lost: tuple[Lease, ...] = ()
         """Leases of before the machine was started again."""
         if stored.get("boot", boot) != boot:
@@ -171,10 +172,9 @@ class LeaseBook:
 
     def _write(self, event: Event, lease: Lease, why: str) -> None:
         with self._stored(), self._database:
-            self._database.execute("begin")
+            self._database.execute("begin immediate")
             if event == "granted":
                 self._database.execute("insert into lease values (?, ?, ?, ?, ?, ?, ?, ?)", lease)
-                self._database.execute("insert or replace into state values ('token', ?)", (str(lease.token),))
             else:
                 self._database.execute("delete from lease where id = ?", (lease.id,))
             self._audit(event, lease, why)
