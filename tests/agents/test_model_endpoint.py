@@ -46,6 +46,12 @@ def test_a_recording_is_replayed_without_an_endpoint(tmp_path: Path) -> None:
         recorded = Model(settings(stand_in.url), Meter(LIMITS), Transcripts(tmp_path))
         said = [recorded.ask(QUESTION), recorded.ask(QUESTION)]
         recorded.close()
+    with endpoint(["three"]) as stand_in:
+        another = Model(settings(stand_in.url), Meter(LIMITS), Transcripts(tmp_path))
+        assert another.ask(QUESTION) == "three", "a recording is no cache"
+        another.close()
+    for path in sorted(tmp_path.glob("*.3.json")):
+        path.unlink()
     meter = Meter(LIMITS)
     replayed = Model(settings(stand_in.url), meter, Transcripts(tmp_path, replay=True))
     assert [replayed.ask(QUESTION), replayed.ask(QUESTION)] == said == ["one", "two"]

@@ -90,10 +90,13 @@ class Transcripts:
         self._lock = threading.Lock()
 
     def place(self, question: Mapping[str, Any]) -> Path:
-        """The file of a question; the same question asked again has another one."""
+        """The file of a question; the same question asked again has another one, and nothing kept is replaced."""
         name = digest(canonical_bytes(question))[7:]
         with self._lock:
-            number = self._asked[name] = self._asked.get(name, 0) + 1
+            number = self._asked.get(name, 0) + 1
+            while not self.replay and (self.folder / f"{name}.{number}.json").exists():
+                number += 1
+            self._asked[name] = number
         return self.folder / f"{name}.{number}.json"
 
     def read(self, place: Path) -> dict[str, Any] | None:
@@ -110,10 +113,9 @@ class Transcripts:
         return answer
 
     def keep(self, place: Path, question: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """Write one exchange, unless it is there."""
-        if not place.exists():
-            make_folder(self.folder)
-            publish_file(place, canonical_bytes({"question": dict(question), "answer": dict(answer)}))
+        """Write one exchange."""
+        make_folder(self.folder)
+        publish_file(place, canonical_bytes({"question": dict(question), "answer": dict(answer)}))
 
 
 class Model:
@@ -151,9 +153,9 @@ class Model:
             raise InvalidError.of("AKF-S721", message, expected=MAX_QUESTION, found=size)
         place = None if self._transcripts is None else self._transcripts.place(question)
         with self._meter.reserve("tokens", size // BYTES_PER_TOKEN + settings.answer_tokens) as paid:
-            answer = None if place is None or self._transcripts is None else self._transcripts.read(place)
-            if answer is None and self._transcripts is not None and self._transcripts.replay:
-                assert place is not None  # noqa: S101 - there is a folder
+            replayed = self._transcripts is not None and self._transcripts.replay
+            answer = self._transcripts.read(place) if replayed and self._transcripts and place else None
+            if answer is None and replayed and place is not None:
                 message = f"the recording holds no answer to the question {place.stem[:12]}"
                 raise PreconditionError.of("AKF-P723", message, hint="record it again, or ask without replay")
             fresh = answer is None
