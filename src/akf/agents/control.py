@@ -1,7 +1,8 @@
 """The control plane as everybody reaches it: the command line, as a process of its own.
 
 Invariants:
-- The words are a list; nothing of them goes through a shell. An answer is one JSON document or it is a fault.
+- The words are a list; nothing of them goes through a shell, and no module of the working folder is imported.
+- An answer is one JSON document or it is a fault.
 - The process gets an environment of named variables only: no key of a model is among them.
 - A process that is stopped, for whatever reason, takes its group with it.
 - An answer is read up to `MAX_ANSWER` bytes, and what stands in it is data.
@@ -73,7 +74,7 @@ def akf(*words: str | Path, limit_s: float, cwd: Path | None = None) -> Answer:
         PreconditionError: it was stopped because its time was over.
         DefectError: it gave no JSON document.
     """
-    command = [sys.executable, "-m", "akf", *map(str, words)]
+    command = [sys.executable, "-P", "-m", "akf", *map(str, words)]
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     with tempfile.TemporaryFile() as out:
         with subprocess.Popen(

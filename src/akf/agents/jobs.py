@@ -326,7 +326,7 @@ class _Job:
             for place, (answer, _, _) in enumerate(children)
         ]
         _, results = self._run(nodes)
-        failed = {"outcome": "fail", "reasons": ["NODE_FAILED"], "notes": [], "speed": None}
+        failed = {"outcome": "cannot_tell", "reasons": ["NODE_FAILED"], "notes": [], "speed": None}
         return [results.get(str(node["id"])) or failed for node in nodes]
 
 

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from akf.agents.control import akf
 from akf.agents.files import Files, write_candidate
 from akf.agents.limits import Meter
-from akf.contracts.problems import AkfError, BlockedError, DefectError, StorageError
+from akf.contracts.problems import AkfError, BlockedError, ConflictError, DefectError, StorageError
 
 START_S = 60.0
+OUT_OF_TIME = "AKF-P722"
 
 
 class Trial(NamedTuple):
@@ -53,7 +54,7 @@ def try_files(task: Path, files: Files, meter: Meter, *, timed: bool, name: str 
         name: its folder's name.
 
     Raises:
-        PreconditionError: a limit is spent.
+        PreconditionError: a limit is spent, or ran out on the way.
         BlockedError: the machine lacks what it takes.
     """
     meter.charge(attempts=1)
@@ -68,7 +69,10 @@ def try_files(task: Path, files: Files, meter: Meter, *, timed: bool, name: str 
             raise
         except AkfError as error:
             codes = tuple(dict.fromkeys(problem.code for problem in error.problems))
-            return Trial("fail", codes, tuple(map(str, error.problems)), None, None, None)
+            if OUT_OF_TIME in codes:
+                raise
+            outcome = "cannot_tell" if isinstance(error, ConflictError) else "fail"  # the machine is somebody else's
+            return Trial(outcome, codes, tuple(map(str, error.problems)), None, None, None)
         finally:
             meter.used(board_s=time.monotonic() - start)
     return _read(document)
