@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import platform
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from akf.evaluate import environment, machine_checks
-from akf.frameworks import nvidia_smi
+from akf.frameworks import cuda_machine, nvidia_smi
 from akf.frameworks.machine import Die
 from akf.lease import FileLeases, held
 
@@ -75,15 +78,14 @@ def test_only_the_asked_ones_through_a_real_program(tmp_path: Path, monkeypatch:
 
 def test_a_gate_without_a_gpu_blocks_and_never_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    campaign = {
-        "platform": "cuda",
-        "environment": {"soc": {"family": "hopper", "name": "h200"}},
-        "ranks": {"devices": [{"rank": 0, "npu": 0, "die": 0}]},
+    monkeypatch.setattr(cuda_machine, "COMPILER", "pytest")
+    wanted = {
+        **campaign(),
         "baseline": {"incumbent_digest": "sha256:" + "0" * 64},
         "acceptance": {"gains": []},
     }
     with held(FileLeases(tmp_path / "leases"), [NAME], "test") as holding:
-        checks = environment.checks(campaign, environment.cuda(campaign), holding)
+        checks = environment.checks(wanted, environment.cuda(wanted), holding)
     assert {check["name"]: check["outcome"] for check in checks} == {
         "identity": "blocked",
         "leases": "pass",
@@ -91,3 +93,70 @@ def test_a_gate_without_a_gpu_blocks_and_never_fails(tmp_path: Path, monkeypatch
         "clock": "blocked",
         "baseline_health": "blocked",
     }
+
+
+def campaign(**environment: Any) -> dict[str, Any]:
+    """A Campaign that this machine meets as far as it can be read, where the tool says sm_90."""
+    return {
+        "platform": "cuda",
+        "environment": {
+            "soc": {"family": "sm_90", "name": "sm_90"},
+            "toolkit": {"name": "cuda", "version": metadata.version("pytest"), "build": "sha256:0"},
+            "python": platform.python_version(),
+            "frameworks": [{"name": "pytest", "revision": metadata.version("pytest")}],
+            **environment,
+        },
+        "ranks": {"devices": [{"rank": 0, "npu": 0, "die": 0}]},
+    }
+
+
+def identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, Any], capability: str) -> Any:
+    """The check where a tool answers with this capability; the package that compiles is one that is here."""
+    (tmp_path / "text").write_text(f"index, compute_cap\n0, {capability}\n", encoding="utf-8")
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\nexec /bin/cat {tmp_path}/text\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(cuda_machine, "COMPILER", "pytest")
+    found = environment.cuda(wanted)
+    return machine_checks.identity({"environment": wanted["environment"]}, found.reading)
+
+
+def test_the_identity_lacks_only_what_an_installation_does_not_keep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = identity(tmp_path, monkeypatch, campaign(), "9.0")
+    assert (check["outcome"], check["reasons"]) == ("blocked", ["FACT_UNREAD"])
+    assert check["note"] == f"/environment/toolkit/build: {cuda_machine.NO_WHEEL}"
+
+
+@pytest.mark.parametrize(
+    ("different", "pointer"),
+    [
+        ({"soc": {"family": "sm_90", "name": "sm_80"}}, "/environment/soc/name"),
+        ({"python": "3.1.4"}, "/environment/python"),
+        ({"frameworks": [{"name": "pytest", "revision": "0.0.1"}]}, "/environment/frameworks/0/revision"),
+        ({"toolkit": {"name": "cuda", "version": "0.0.1", "build": "x"}}, "/environment/toolkit/version"),
+    ],
+)
+def test_every_field_that_differs_is_named(
+    different: dict[str, Any], pointer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = identity(tmp_path, monkeypatch, campaign(**different), "9.0")
+    assert (check["outcome"], check["reasons"]) == ("incomparable", ["IDENTITY_MISMATCH"])
+    assert check["note"].startswith(f"{pointer}: the Campaign has ")
+
+
+@pytest.mark.parametrize("capability", ["[N/A]", "", "9.x"])
+def test_a_capability_that_is_none_is_unread(capability: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check = identity(tmp_path, monkeypatch, campaign(), capability)
+    assert check["outcome"] == "blocked"
+    assert check["note"].startswith("/environment/soc/family: the GPUs have different or unknown capabilities")
+
+
+def test_a_missing_tool_and_a_missing_package_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    wanted = campaign(frameworks=[{"name": "no-such-framework", "revision": "1"}])
+    note = machine_checks.identity({"environment": wanted["environment"]}, environment.cuda(wanted).reading)["note"]
+    assert cuda_machine.NO_TOOL in note
+    assert "no-such-framework is not installed in the interpreter that measures" in note

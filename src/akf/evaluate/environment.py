@@ -21,7 +21,7 @@ from akf.evaluate.program import Program
 from akf.evaluate.request import Objects, PythonObjects
 from akf.evaluate.secrets import state_directory
 from akf.evaluate.subject import Found, Subject
-from akf.frameworks import ascend_machine, host_clock, host_reference, nvidia_smi
+from akf.frameworks import ascend_machine, cuda_machine, host_clock, host_reference
 from akf.frameworks.host_reference import Baseline
 from akf.frameworks.machine import Die, Reading
 from akf.frameworks.toolkit_tree import Tree, kept
@@ -112,11 +112,9 @@ def _settled(dies: Callable[[], dict[str, Die]]) -> dict[str, Die]:
 
 
 def cuda(campaign: dict[str, Any]) -> Machine:
-    """A machine with NVIDIA GPUs: their processes and clocks; its identity is read by no reader yet."""
-    dies = nvidia_smi.dies(rank["npu"] for rank in campaign["ranks"]["devices"])
-    return Machine(
-        Reading({"environment": {}}, {"/environment": "no reader of this platform yet"}, dies), None, None, {}
-    )
+    """A machine with NVIDIA GPUs."""
+    gpus = [rank["npu"] for rank in campaign["ranks"]["devices"]]
+    return Machine(cuda_machine.read(gpus, campaign["environment"]), None, None, {})
 
 
 def _host(arm: Baseline, incumbent: Incumbent) -> Machine:

@@ -20,6 +20,7 @@ from akf.frameworks.tool_answer import answer
 
 PROGRAM = "nvidia-smi"
 GPU = ("index", "uuid", "mig.mode.current", "utilization.gpu", "clocks.current.sm", "clocks.max.sm")
+CAPABILITY = ("index", "compute_cap")
 APPS = ("gpu_uuid", "pid")
 UNITS = {"utilization.gpu": "%", "clocks.current.sm": "MHz", "clocks.max.sm": "MHz"}
 _WHOLE = frozenset({"Disabled", "[N/A]"})
@@ -32,6 +33,16 @@ def dies(gpus: Iterable[int]) -> dict[str, Die]:
     wanted = {f"gpu-{number}-die-0" for number in gpus}
     found = parsed(gpu or "", apps)
     return {name: die for name, die in found.items() if name in wanted}
+
+
+def capabilities() -> dict[int, str] | None:
+    """Compute capability of every GPU by its number, as `sm_90`; None where the tool does not answer."""
+    text = answer(PROGRAM, f"--query-gpu={','.join(CAPABILITY)}", "--format=csv")
+    rows = None if text is None else _rows(text, CAPABILITY)
+    if rows is None:
+        return None
+    parts = [(row["index"], *row["compute_cap"].partition(".")[::2]) for row in rows]
+    return {int(each[0]): f"sm_{each[1]}{each[2]}" for each in parts if all(part.isdigit() for part in each)}
 
 
 def parsed(gpu: str, apps: str | None) -> dict[str, Die]:
