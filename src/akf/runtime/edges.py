@@ -25,11 +25,12 @@ def check(graph: Graph, found: Faults) -> None:
             found.append(Fault("AKF-F702", f"/nodes/{index}/id", f"a second node has the id {show(node.id)}"))
         places.setdefault(node.id, index)
     for index, node in enumerate(graph.nodes):
-        _known(node.needs, places, f"/nodes/{index}", f"node {show(node.id)} needs", found)
+        if node.needs:
+            _known(node.needs, places, f"/nodes/{index}", f"node {show(node.id)} needs", found)
     loops = _loops(graph, places, found)
     if not found:
         needs = {node.id: node.needs for node in graph.nodes}
-        path = cycle(needs) or _through_loops(needs, loops)
+        path = cycle(needs) or (_through_loops(needs, loops) if loops else None)
         if path is not None:
             found.append(_cycle(path, f"/nodes/{places[path[0]]}/needs"))
 

@@ -54,6 +54,8 @@ def public(record: Record) -> Record:
 
 def _large(value: Any) -> bool:
     """Whether a result has more than a few parts, or long texts; looks at no more than that."""
+    if value is None:
+        return False
     waiting, left = [value], _SMALL
     while waiting and left > 0:
         each = waiting.pop()
