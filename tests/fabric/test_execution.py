@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,16 @@ def test_when_this_process_is_killed_nothing_runs_on(level: Isolation, place: Pa
         for pid in processes_with(f"# orphan-{level}"):
             os.kill(pid, signal.SIGKILL)
     eventually(lambda: processes_with(f"# orphan-{level}") == [], "nothing runs on", 5)
+
+
+def test_an_interpreter_that_lies_where_programs_have_their_own_folder_is_there(place: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(Path(folder) / "env", with_pip=False)
+        python = f"{folder}/env/bin/python"
+        (place / "work" / "x.py").write_text("import os, sys\nprint(sys.executable, os.listdir())")
+        level, _ = asyncio.run(working_isolation())
+        ended = run(level, lambda runner: runner.run(Order([python, "x.py"], {}, place, "work", 20)))
+    assert ended.log == f"{python} ['x.py']\n\n"
 
 
 def test_many_at_once_do_not_mix(place: Path) -> None:

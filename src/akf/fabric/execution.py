@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -35,6 +36,8 @@ DRAIN_S = 1.0
 """How long what was said is read after the tree has ended."""
 _PROBE_S = 20.0
 _CHUNK = 1 << 16
+COVERED = ("/tmp", "/var/tmp")  # noqa: S108
+"""What a program's own folder stands for."""
 INSIDE = "/tmp"  # noqa: S108 - where a program's folder stands for it, in a namespace of its own
 
 
@@ -147,6 +150,7 @@ class Runner:
             "folder": str(order.folder),
             "cwd": f"{place}/{order.cwd}",
             "hidden": self._hidden,
+            "shown": _covered(order.argv[0]) if self.isolation == "namespaces" else [],
             "file_bytes": FILE_BYTES,
         }
         data = json.dumps(wanted).encode()
@@ -308,6 +312,17 @@ class _Running:
         self._at_end += 1
         if self._at_end == len(self._logs):
             self._eof.set()
+
+
+@cache
+def _covered(program: str) -> list[str]:
+    """Where a program's installation lies, as far as the folder of its own would cover it."""
+    places = {Path(program).parent.parent, Path(os.path.realpath(program)).parent.parent}
+    return sorted(str(place) for place in places if place.is_absolute() and _is_below(place))
+
+
+def _is_below(place: Path) -> bool:
+    return any(place.is_relative_to(cover) and place != cover for cover in map(Path, COVERED))
 
 
 async def working_isolation(hidden: Sequence[Path] = ()) -> tuple[Isolation, str]:

@@ -180,6 +180,7 @@ def _arrange() -> None:
 def _give_place(order: dict[str, Any]) -> None:
     """The program's own folder, and nothing of what is hidden from it."""
     own = os.open(order["folder"], os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)  # its name may be hidden below
+    shown = [(folder, os.open(folder, os.O_PATH | os.O_DIRECTORY)) for folder in order["shown"]]
     for folder in order["hidden"]:
         if os.path.isdir(folder):
             _mount("none", folder, "tmpfs", _RDONLY | _NOSUID | _NODEV, "size=4k,mode=555")
@@ -187,6 +188,9 @@ def _give_place(order: dict[str, Any]) -> None:
         if os.path.isdir(target):
             _mount(f"/proc/self/fd/{own}", target, None, _BIND)
             _attributes(target, 0, taken=_RDONLY)
+    for folder, descriptor in shown:
+        os.makedirs(folder, exist_ok=True)
+        _mount(f"/proc/self/fd/{descriptor}", folder, None, _BIND)
 
 
 def _swept(channel: socket.socket) -> int:
