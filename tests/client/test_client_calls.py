@@ -51,7 +51,7 @@ def test_the_names_and_arguments_are_those_of_the_known_client() -> None:
             assert list(inspect.signature(getattr(client, name)).parameters)[1:] == arguments, name
 
 
-@pytest.mark.parametrize("which", ["existing", "ours"])
+@pytest.mark.parametrize("which", ["existing", pytest.param("ours", marks=pytest.mark.soak)])
 def test_a_job_from_its_submission_to_its_end(which: str, request: pytest.FixtureRequest) -> None:
     service: Service = request.getfixturevalue(which)
     with AKFClient(service.url) as client:
@@ -64,7 +64,7 @@ def test_a_job_from_its_submission_to_its_end(which: str, request: pytest.Fixtur
         assert isinstance(client.get_workers_status(), list)
 
 
-@pytest.mark.parametrize("which", ["existing", "ours"])
+@pytest.mark.parametrize("which", ["existing", pytest.param("ours", marks=pytest.mark.soak)])
 def test_the_same_for_asyncio_many_at_once(which: str, request: pytest.FixtureRequest) -> None:
     service: Service = request.getfixturevalue(which)
 
@@ -94,7 +94,7 @@ def test_nobody_there_is_no_refusal() -> None:
         client.wait_for_completion("5", timeout=60)
 
 
-@pytest.mark.parametrize("which", ["existing", "ours"])
+@pytest.mark.parametrize("which", ["existing", pytest.param("ours", marks=pytest.mark.soak)])
 def test_a_wait_ends_in_time_and_the_job_goes_on(which: str, request: pytest.FixtureRequest) -> None:
     service: Service = request.getfixturevalue(which)
     with AKFClient(service.url) as client:
@@ -107,6 +107,7 @@ def test_a_wait_ends_in_time_and_the_job_goes_on(which: str, request: pytest.Fix
         assert client.cancel_job(job) == {"cancelled": True}
 
 
+@pytest.mark.soak
 def test_who_interrupts_the_wait_cancels_the_job(ours: Service) -> None:
     with AKFClient(ours.url) as client:
         job = client.submit_job(**JOB, init_code=services.SLEEPS)
@@ -126,6 +127,7 @@ def test_who_interrupts_the_wait_cancels_the_job(ours: Service) -> None:
         assert services.until(lambda: client.get_job_status(job)["status"] == "cancelled")
 
 
+@pytest.mark.soak
 def test_events_go_on_where_one_left_off(ours: Service) -> None:
     with AKFClient(ours.url) as client:
         job = client.submit_job(**JOB, init_code=GOOD)

@@ -56,6 +56,8 @@ CANDIDATES = {
     ),
 }  # fmt: skip
 
+QUICK = ("good", "wrong", "ends_at_once", "patches_the_comparison")
+
 
 def content(candidate: str, reference: str = REFERENCE, framework: str = "numpy", dsl: str = "cpp") -> Content:
     return Content("relu", reference, candidate, "cpu", "x86_64", dsl, framework)
@@ -69,7 +71,9 @@ def run(folder: Path, one: Content, script: str = "verify_relu.py") -> tuple[int
     return done.returncode, json.loads(result.read_text()) if result.exists() else {}
 
 
-@pytest.mark.parametrize("name", CANDIDATES)
+@pytest.mark.parametrize(
+    "name", [each if each in QUICK else pytest.param(each, marks=pytest.mark.soak) for each in CANDIDATES]
+)
 def test_candidates(name: str, tmp_path: Path) -> None:
     source, status, outcome = CANDIDATES[name]
     found = run(tmp_path, content(source))

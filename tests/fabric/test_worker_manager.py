@@ -355,7 +355,9 @@ class TestRemote:
         async def ask() -> list[dict[str, Any]]:
             monkeypatch.setattr(manager, "_manager", None)
             await manager.register_remote_worker("ascend", "ascend910b4")  # no hardware of this machine is looked at
-            return await manager.get_worker_manager().get_status()
+            status = await manager.get_worker_manager().get_status()
+            await manager.get_worker_manager().close()
+            return status
 
         monkeypatch.delenv("AKF_WORKER_URL", raising=False)
         monkeypatch.delenv("AIKG_WORKER_URL", raising=False)

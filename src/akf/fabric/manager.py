@@ -94,6 +94,11 @@ class WorkerManager:
         self._changed()
         return entry is not None
 
+    async def close(self) -> None:
+        """Let go of what the workers keep: connections, and what runs on this machine's own devices."""
+        for entry in self.entries:
+            await closed(entry.worker)
+
     async def get_status(self) -> list[dict[str, Any]]:
         """What the AIKG wire says of every worker."""
         return [entry.public() for entry in self.entries]

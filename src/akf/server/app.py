@@ -19,6 +19,7 @@ import orjson
 from fastapi import APIRouter, Body, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
+from pydantic import BaseModel
 
 from akf import __version__
 from akf.contracts.problems import AkfError, StorageError
@@ -38,7 +39,28 @@ _BATCH = 200
 _QUIET_S = 15.0
 _LONGEST_LIST = 500
 
-router = APIRouter()
+
+class Refusal(BaseModel):
+    """What is wrong, in words."""
+
+    detail: Any
+
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Refusal, "description": "A value is not one that is allowed; all of them are named."},
+    401: {"model": Refusal, "description": "No token that is known."},
+    403: {"model": Refusal, "description": "Another site's page, or a role that may not."},
+    404: {"model": Refusal, "description": "No such job or worker, or another user's."},
+    409: {"model": Refusal, "description": "No registered worker could run it."},
+    413: {"model": Refusal, "description": "The body is too large."},
+    421: {"model": Refusal, "description": "A host name that is not this machine's."},
+    422: {"model": Refusal, "description": "Fields are missing or of another type; each is listed."},
+    429: {"model": Refusal, "description": "The user's quota of jobs that are not over is used up."},
+    507: {"model": Refusal, "description": "The store's disk is full."},
+}
+_TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+_STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+router = APIRouter(responses=REFUSALS)
 
 
 def application(jobs: ServerJobManager, workers: ServerWorkers, access: Access) -> Application:
@@ -209,8 +231,8 @@ async def listed(
     return {"jobs": [_listed(job) for job in found], "counts": store.counts()}
 
 
-@router.get("/api/v1/jobs/{job_id}/log", response_class=PlainTextResponse)
-async def log(request: Request, job_id: str) -> PlainTextResponse:
+@router.get("/api/v1/jobs/{job_id}/log", responses=_TEXT)
+async def log(request: Request, job_id: str) -> Any:
     """What a job's executors logged, so far."""
     job = _job(request, job_id)
     lines: list[str] = []
@@ -221,19 +243,15 @@ async def log(request: Request, job_id: str) -> PlainTextResponse:
     return PlainTextResponse("\n".join(lines))
 
 
-@router.get("/api/v1/jobs/{job_id}/events")
-async def job_events(
-    request: Request, job_id: str, after: Annotated[int, Query(ge=0, le=_LAST_EVENT)] = 0
-) -> StreamingResponse:
+@router.get("/api/v1/jobs/{job_id}/events", responses=_STREAM)
+async def job_events(request: Request, job_id: str, after: Annotated[int, Query(ge=0, le=_LAST_EVENT)] = 0) -> Any:
     """What happens to a job, as server-sent events; the stream ends with the job."""
     job = _job(request, job_id)
     return _stream(request, job.id, after)
 
 
-@router.get("/api/v1/events")
-async def all_events(
-    request: Request, after: Annotated[int | None, Query(ge=0, le=_LAST_EVENT)] = None
-) -> StreamingResponse:
+@router.get("/api/v1/events", responses=_STREAM)
+async def all_events(request: Request, after: Annotated[int | None, Query(ge=0, le=_LAST_EVENT)] = None) -> Any:
     """What happens to all jobs, as server-sent events; from now on, unless a number is given."""
     who = _who(request, "reader")
     if who.role == "user":
@@ -248,8 +266,8 @@ async def health(request: Request) -> dict[str, Any]:
     return {"status": "ok", "version": __version__, "jobs": _jobs(request).store.counts()}
 
 
-@router.get("/metrics", response_class=PlainTextResponse)
-async def metrics(request: Request) -> PlainTextResponse:
+@router.get("/metrics", responses=_TEXT)
+async def metrics(request: Request) -> Any:
     """Jobs by status and workers with load, capacity and health, for Prometheus."""
     _who(request, "reader")
     lines = ["# TYPE akf_jobs gauge"]

@@ -38,6 +38,7 @@ class Waiting:
         self.share = FairShare()
         self._nice = dict(nice)
         self._lanes: dict[str, dict[Want | None, list[Place]]] = {}
+        self._asking: set[str] = set()
 
     def __len__(self) -> int:
         return sum(len(places) for lanes in self._lanes.values() for places in lanes.values())
@@ -69,11 +70,12 @@ class Waiting:
             ready = [places[0] for want, places in lanes.items() if rooms[want]]
             if ready:
                 first[user] = min(ready)
+        for user in self._asking - first.keys():
+            self.share.sleep(user)
         for user in first:
             self.share.wake(user, self._nice.get(user, 0))
+        self._asking = set(first)
         turn = self.share.take()
-        for user in first:
-            self.share.sleep(user)
         if turn is None:
             return None
         place = first[turn.tenant]

@@ -14,7 +14,6 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from akf.fabric.entries import closed
 from akf.fabric.hardware import demand
 from akf.fabric.manager import PROBE_S, WorkerManager
 from akf.fabric.remote import RemoteWorker
@@ -56,8 +55,7 @@ class ServerWorkers:
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
-        for entry in self.manager.entries:
-            await closed(entry.worker)
+        await self.manager.close()
 
     async def register(self, worker: Register) -> dict[str, Any]:
         """Register a Worker Service and keep it."""
