@@ -267,9 +267,11 @@ class TestEnds:
             lease = first.post("/api/v1/leases", {"task_id": "mine", "ttl_s": "100"}).json()
             threading.Thread(target=swallowed, args=(first, sleeper("g5") + "time.sleep(300)"), daemon=True).start()
             eventually(lambda: len(processes_with("# g5")) == 2, "the tree runs")
+            assert len(list((folder / "packages" / "uploads").iterdir())) == 1
             first.kill()
             eventually(lambda: processes_with("# g5") == [], "nothing of the package survives", 10)
         with service(folder, devices="0,1") as second:
+            assert list((folder / "packages" / "uploads").iterdir()) == []
             held = {each["task_id"]: each for each in second.leases()}
             assert held["keeper"]["device_id"] == device
             assert held["mine"]["token"] == lease["token"]

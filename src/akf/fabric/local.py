@@ -155,6 +155,11 @@ class LocalWorker:
         await self.pool.close()
 
     @property
+    def uploads(self) -> Path:
+        """Where a service may put packages down; what a killed one left there is removed by the next."""
+        return self._folder / "packages" / "uploads"
+
+    @property
     def isolation(self) -> Isolation | None:
         """How packages are shut in, once it is known."""
         return self._isolation
@@ -355,6 +360,7 @@ class LocalWorker:
                 time.sleep(0.01)
             record.unlink()
         _remove(self._folder / "packages")
+        self.uploads.mkdir(parents=True, exist_ok=True)
 
 
 async def _to_its_end(job: _Job) -> Body:

@@ -131,7 +131,7 @@ def _packages(app: FastAPI, worker: LocalWorker) -> None:
     ) -> Any:
         """Run a package's `verify_{op_name}.py`."""
         tenant, lease = _who(request).name, _shown(lease_id, token)
-        async with _stored(package) as path:
+        async with _stored(package, worker.uploads) as path:
             return await attended(
                 request.receive, worker.verify(path, task_id, op_name, timeout, tenant=tenant, lease=lease)
             )
@@ -148,7 +148,7 @@ def _packages(app: FastAPI, worker: LocalWorker) -> None:
     ) -> Any:
         """Run a package's `verify_{op_name}.py` for the reference that it writes."""
         tenant, lease = _who(request).name, _shown(lease_id, token)
-        async with _stored(package) as path:
+        async with _stored(package, worker.uploads) as path:
             work = worker.generate_reference(path, task_id, op_name, timeout, tenant=tenant, lease=lease)
             return await attended(request.receive, work)
 
@@ -171,7 +171,7 @@ def _packages(app: FastAPI, worker: LocalWorker) -> None:
         """Time a package's baseline and candidate."""
         tenant, lease = _who(request).name, _shown(lease_id, token)
         settings = _settings(profile_settings)
-        async with _stored(package) as path:
+        async with _stored(package, worker.uploads) as path:
             return await attended(
                 request.receive, worker.profile(path, task_id, op_name, settings, tenant=tenant, lease=lease)
             )
@@ -194,7 +194,7 @@ def _packages(app: FastAPI, worker: LocalWorker) -> None:
         """Time one thing, by a package's `profile_single_{op_name}.py`."""
         tenant, lease = _who(request).name, _shown(lease_id, token)
         settings = _settings(profile_settings)
-        async with _stored(package) as path:
+        async with _stored(package, worker.uploads) as path:
             work = worker.profile_single_task(path, task_id, op_name, settings, tenant=tenant, lease=lease)
             return await attended(request.receive, work)
 
@@ -312,12 +312,12 @@ async def _streamed(worker: LocalWorker, known: int | None) -> AsyncIterator[byt
 
 
 @asynccontextmanager
-async def _stored(package: UploadFile) -> AsyncIterator[Path]:
+async def _stored(package: UploadFile, folder: Path) -> AsyncIterator[Path]:
     """The uploaded file under a name, for the time of a block."""
     name = ""
     try:
         try:
-            handle, name = tempfile.mkstemp(prefix="akf-package-")
+            handle, name = tempfile.mkstemp(prefix="upload-", dir=folder)
             with os.fdopen(handle, "wb") as stream:
                 while data := await package.read(_CHUNK):
                     stream.write(data)
