@@ -23,7 +23,7 @@ from akf.contracts.text import did_you_mean
 from akf.evaluate import environment, operator
 from akf.evaluate.hypothesis import Sessions, observe
 from akf.evaluate.loaded import incumbent, objects_of
-from akf.evaluate.program import pack
+from akf.evaluate.program import Elsewhere, pack
 from akf.evaluate.secrets import committed_secret, secret_digest, secret_for
 from akf.evaluate.subject import Subject
 from akf.frameworks import host_reference
@@ -45,6 +45,7 @@ def evaluate(
     leases: Leases | None = None,
     wait_s: float = 0.0,
     profiled: Sessions | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> dict[str, Any]:
     """Measure one gate, and the environment gate before it when it is missing; returns the Gate.
 
@@ -56,6 +57,7 @@ def evaluate(
         leases: where leases come from; None for this machine's.
         wait_s: how long another holder of the devices is waited for.
         profiled: sessions with a profiler on, for the hypothesis of the operator gate.
+        elsewhere: what runs the harness, where it is a worker; `leases` are that worker's then.
 
     Raises:
         UsageError: there is no such gate.
@@ -71,13 +73,15 @@ def evaluate(
         owner = f"akf evaluate {run.path.absolute().name} {candidate}"
         with held(leases or FileLeases(default_folder()), devices_of(run.campaign), owner, wait_s) as holding:
             for name in [each for each in GATES[: GATES.index(gate)] if each in MEASURED_HERE]:
-                value = _existing(run, candidate, name) or _measure(run, subject, name, keys, holding)
+                value = _existing(run, candidate, name) or _measure(
+                    run, subject, name, keys, holding, elsewhere=elsewhere
+                )
                 if value["status"] != "pass":
                     found = value["status"]
                     message = f"the {name} gate of {candidate!r} is {found}, so the {gate} gate is not measured"
                     hint = "see its checks; after blocked or incomparable: akf submit --retry"
                     raise PreconditionError.of("AKF-P113", message, found=found, hint=hint)
-            return _measure(run, subject, gate, keys, holding, profiled)
+            return _measure(run, subject, gate, keys, holding, profiled, elsewhere)
 
 
 def preview(run_path: Path, candidate: str, gate: str) -> dict[str, Any]:
@@ -114,7 +118,13 @@ def _existing(run: Run, candidate: str, gate: str) -> dict[str, Any] | None:
 
 
 def _measure(
-    run: Run, subject: Subject, gate: str, keys: Path, holding: Holding, profiled: Sessions | None = None
+    run: Run,
+    subject: Subject,
+    gate: str,
+    keys: Path,
+    holding: Holding,
+    profiled: Sessions | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> dict[str, Any]:
     """Plan, measure and publish one gate."""
     signer = signer_for(run, "evaluator", keys)
@@ -124,7 +134,7 @@ def _measure(
     nonce = parse(run.read("run.json"), "run.json").value["nonce"]
     with tempfile.TemporaryDirectory(prefix="akf-evaluate-") as scratch:
         work = Path(scratch)
-        program = pack(work)
+        program = pack(work, elsewhere)
         arm = host_reference.build_baseline(work, subject.task["op"])
         mine = incumbent(subject, arm, work)
         resumes = 0

@@ -2,7 +2,7 @@
 
 Invariants:
 - The harness runs as a zipapp in a process of its own; nothing of it is imported here.
-- It dies with the evaluator.
+- It dies with the evaluator. Where it is handed to a worker, the worker ends it.
 - What it answers is read only when it ended as agreed; anything else is a BlockedError or an IntegrityError.
 - Its digest is over the zipapp's bytes, which are the same for the same sources.
 """
@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,11 +34,19 @@ _INTEGRITY, _BLOCKED = 3, 6
 _BAD_REFERENCE = "harness: REFERENCE_INVALID"
 
 
+Elsewhere = Callable[[Path, str, dict[str, Any], float], tuple[int, str, dict[str, bytes]]]
+"""Runs a command of the packed harness somewhere: exit status, what it said, its files.
+
+A BlockedError or a ConflictError of it is the machine's fault.
+"""
+
+
 class Program(NamedTuple):
-    """The packed harness."""
+    """The packed harness, and who runs it; none is a process of this machine."""
 
     path: Path
     digest: str
+    elsewhere: Elsewhere | None = None
 
 
 class Answer(NamedTuple):
@@ -47,7 +56,7 @@ class Answer(NamedTuple):
     files: dict[str, bytes]
 
 
-def pack(out: Path) -> Program:
+def pack(out: Path, elsewhere: Elsewhere | None = None) -> Program:
     """Write the harness as a deterministic zipapp into the folder `out`."""
     target = out / "harness.pyz"
     package = Path(__file__).resolve().parents[1] / "harness"
@@ -55,7 +64,7 @@ def pack(out: Path) -> Program:
         _add(archive, "__main__.py", _MAIN)
         for path in sorted(package.glob("*.py"), key=lambda path: path.name):
             _add(archive, f"akf_harness/{path.name}", path.read_bytes())
-    return Program(target, digest_file(target))
+    return Program(target, digest_file(target), elsewhere)
 
 
 def run(
@@ -81,6 +90,10 @@ def run(
         IntegrityError: an object is not what its digest says.
         InvalidError: the Task's reference does not run.
     """
+    if program.elsewhere is not None:
+        status, said, files = program.elsewhere(program.path, command, request, timeout_s)
+        _ended(status, said, command)
+        return Answer(orjson.loads(files.pop("report.json")), files)
     out = work / command
     out.mkdir()
     path = work / f"{command}.json"

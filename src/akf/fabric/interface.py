@@ -12,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 Outcome = Literal["ok", "candidate_failed", "infra_error", "timeout", "cancelled"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -21,6 +21,26 @@ Package = bytes | Path
 """A tar archive, plain or compressed: its bytes, or the file that holds it."""
 VERIFY_S = 300
 REFERENCE_S = 120
+
+
+class Shown(NamedTuple):
+    """A lease as its holder shows it."""
+
+    id: str
+    token: int
+
+
+class Leased(NamedTuple):
+    """A lease of one device, with its fencing token."""
+
+    id: str
+    token: int
+    device: int
+
+    @property
+    def shown(self) -> Shown:
+        """What is shown at execution."""
+        return Shown(self.id, self.token)
 
 
 @runtime_checkable
@@ -77,3 +97,30 @@ class WorkerInterface(Protocol):
 
     async def cancel(self, task_id: str) -> bool:
         """End what runs for a task, with its whole process tree; tells whether anything ran."""
+
+
+class LeasingWorker(WorkerInterface, Protocol):
+    """A worker that leases its devices with a fencing token, and asks for it at execution."""
+
+    async def lease(self, task_id: str, ttl_s: float, wait_s: float) -> Leased:
+        """A device for this task alone, for as long as it is renewed.
+
+        Raises:
+            BlockedError: none was free in time, or there is none.
+        """
+
+    async def renew(self, lease: Leased) -> None:
+        """Let a lease hold on.
+
+        Raises:
+            ConflictError: it does not hold any more.
+            BlockedError: nobody could say.
+        """
+
+    async def give_back(self, lease: Leased) -> bool:
+        """Give a device back; tells whether the lease held it until now."""
+
+    async def verify(
+        self, package: Package, task_id: str, op_name: str, timeout: int = VERIFY_S, *, lease: Shown | None = None
+    ) -> dict[str, Any]:
+        """See `WorkerInterface.verify`; under the lease that is shown, or not at all."""

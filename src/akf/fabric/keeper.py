@@ -9,7 +9,8 @@ Invariants:
 - When the service dies, the keeper dies; when the keeper dies, everything that it started dies.
 - A program sees the machine read-only. It writes in one folder, which stands for /tmp and /var/tmp, and in a /dev/shm
   of its own. Hidden folders are empty. It has the machine's devices, no network but its own loopback, no other process.
-- It has no descriptor but 0, 1 and 2, no capability in its user namespace, and can gain no privilege.
+- It has no descriptor but 0, 1 and 2, no capability in its user namespace, and can gain no privilege. It may shut in
+  what it starts by namespaces of its own.
 - Where the kernel allows no namespaces (`isolation: "group"`) there is the end of the tree, by a sweep, no more.
 - A set-up that fails is said as such. Nothing of the program has run then.
 - The namespaces for the next program are made before it is asked for; each is one program's.
@@ -38,6 +39,7 @@ _SIGNALLED = 128
 _ROUNDS = 1000
 _TASKS = 4096
 _GIVEN_ONCE = 301
+_NOBODY = 65534
 _OWN_PID_MAX = (6, 14)
 """Since this kernel a PID namespace has a bound of its own; before, the file is the whole machine's."""
 _PDEATHSIG, _SUBREAPER, _CAP_DROP, _NO_NEW_PRIVS = 1, 36, 24, 38
@@ -100,9 +102,14 @@ def _shut_in(channel: socket.socket) -> int:
     first, why = 0, b""
     try:
         owner = os.geteuid(), os.getegid()
+        user = owner[0] or _NOBODY  # from root without capabilities the kernel takes no namespace below this one
         _check(_libc.unshare(_NAMESPACES | _NEWNET), "unshare")
-        for name, text in (("setgroups", "deny"), ("uid_map", "{0} {0} 1"), ("gid_map", "{1} {1} 1")):
-            _write(f"/proc/self/{name}", text.format(*owner))
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{user} {owner[0]} 1"),
+            ("gid_map", "{0} {0} 1".format(owner[1])),
+        ):
+            _write(f"/proc/self/{name}", text)
         first = os.fork()
         if first == 0:
             for end in (held, trouble):

@@ -26,13 +26,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from akf.contracts.problems import BlockedError
 from akf.fabric import scripts
 from akf.fabric.events import Events
 from akf.fabric.execution import Ended, Isolation, Order, Runner, working_isolation
-from akf.fabric.interface import REFERENCE_S, VERIFY_S, Outcome, Package
+from akf.fabric.interface import REFERENCE_S, VERIFY_S, Leased, Outcome, Package, Shown
 from akf.fabric.leases import Lease
 from akf.fabric.pool import ANONYMOUS, IDLE_S, DevicePool
 from akf.fabric.scripts import Body, Operation, Place
@@ -42,13 +42,6 @@ from akf.store._system import alive
 _GONE_S = 20.0
 _SECRET = re.compile(r"AKF_|.*(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|PRIVATE_?KEY)", re.IGNORECASE)
 _WORK, _HOME = "work", "home"
-
-
-class Shown(NamedTuple):
-    """A lease as its holder shows it."""
-
-    id: str
-    token: int
 
 
 class _Job:
@@ -185,6 +178,25 @@ class LocalWorker:
     async def release_device(self, task_id: str, device_id: int, tenant: str = ANONYMOUS) -> None:
         """See `WorkerInterface.release_device`."""
         self.pool.release(task_id, device_id, tenant)
+
+    async def lease(self, task_id: str, ttl_s: float | None, wait_s: float) -> Leased:
+        """See `LeasingWorker.lease`."""
+        await self.open()
+        try:
+            async with asyncio.timeout(wait_s):
+                lease = await self.pool.acquire(task_id, ttl_s=ttl_s)
+        except TimeoutError:
+            hint = "wait longer, or see who holds the devices"
+            raise BlockedError.of("AKF-E503", f"no device was free within {wait_s:g} s", hint=hint) from None
+        return Leased(lease.id, lease.token, lease.device)
+
+    async def renew(self, lease: Leased) -> None:
+        """See `LeasingWorker.renew`."""
+        self.pool.renew(lease.id, lease.token)
+
+    async def give_back(self, lease: Leased) -> bool:
+        """See `LeasingWorker.give_back`."""
+        return self.pool.release_lease(lease.id, lease.token)
 
     async def verify(
         self,

@@ -20,22 +20,24 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import orjson
 
-from akf.contracts.problems import BlockedError, UsageError
+from akf.contracts.problems import BlockedError, ConflictError, UsageError
 from akf.contracts.text import printable, show
 from akf.fabric import answers
-from akf.fabric.interface import REFERENCE_S, VERIFY_S, Package
+from akf.fabric.interface import REFERENCE_S, VERIFY_S, Leased, Package, Shown
 
 CONNECT_S = 5.0
 STATUS_S = 5.0
 RELEASE_S = 10.0
 CANCEL_S = 20.0
+LEAST_S = 1.0
+"""A service is given this long to say that a device is free."""
 MARGIN_S = 10.0
 """How much longer than its time limit an execution may take to be answered."""
 MAX_BODY_BYTES = 64 << 20
 _KEPT_S = 4.0
 """Below the five seconds after which uvicorn closes an idle connection, so that none is used that just closed."""
 _REFUSED = 400
-_NOT_FOUND = 404
+_NOT_FOUND, _CONFLICT = 404, 409
 
 
 class WorkerError(BlockedError):
@@ -139,9 +141,40 @@ class RemoteWorker:
         data = {"task_id": task_id, "device_id": str(device_id)}
         await self._asked("POST", "/api/v1/release_device", data, read_s=RELEASE_S)
 
-    async def verify(self, package: Package, task_id: str, op_name: str, timeout: int = VERIFY_S) -> dict[str, Any]:
+    async def lease(self, task_id: str, ttl_s: float, wait_s: float) -> Leased:
+        """See `LeasingWorker.lease`; an AIKG service has no leases."""
+        patience = max(wait_s, LEAST_S)
+        data = {"task_id": task_id, "ttl_s": f"{ttl_s:g}", "wait_s": f"{patience:g}"}
+        body = await self._asked("POST", "/api/v1/leases", data, read_s=patience + MARGIN_S)
+        name, token = body.get("lease_id"), body.get("token")
+        if not isinstance(name, str) or not name.isalnum() or type(token) is not int:
+            raise WorkerError.at(self.url, f"it gave {show(name)} with {show(token)} as a lease")
+        return Leased(name, token, self._device(body))
+
+    async def renew(self, lease: Leased) -> None:
+        """See `LeasingWorker.renew`."""
+        try:
+            await self._asked("POST", f"/api/v1/leases/{lease.id}/renew", {"token": str(lease.token)}, read_s=RELEASE_S)
+        except _ConflictingError as error:
+            raise _lost(lease.shown) from error
+
+    async def give_back(self, lease: Leased) -> bool:
+        """See `LeasingWorker.give_back`."""
+        data = {"token": str(lease.token)}
+        body = await self._asked("POST", f"/api/v1/leases/{lease.id}/release", data, read_s=RELEASE_S)
+        return body.get("released") is True
+
+    async def verify(
+        self, package: Package, task_id: str, op_name: str, timeout: int = VERIFY_S, *, lease: Shown | None = None
+    ) -> dict[str, Any]:
         """See `WorkerInterface.verify`."""
         data = {"task_id": task_id, "op_name": op_name, "timeout": str(timeout)}
+        if lease is not None:
+            data |= {"lease_id": lease.id, "token": str(lease.token)}
+            try:
+                return answers.verified(await self._executed("verify", package, data, timeout))
+            except _ConflictingError as error:
+                raise _lost(lease) from error
         return answers.verified(await self._executed("verify", package, data, timeout))
 
     async def profile(
@@ -227,7 +260,7 @@ class RemoteWorker:
             value = None
         if response.status_code >= _REFUSED:
             detail = value.get("detail") if isinstance(value, dict) else None
-            kind = _NotThereError if response.status_code == _NOT_FOUND else WorkerError
+            kind = _KINDS.get(response.status_code, WorkerError)
             said = str(detail) if detail is not None else "without a word"
             raise kind.at(self.url, f"status {response.status_code} to {path}: {said[:500]}")
         if not isinstance(value, dict):
@@ -245,6 +278,18 @@ class RemoteWorker:
 
 class _NotThereError(WorkerError):
     """The service has no such endpoint."""
+
+
+class _ConflictingError(WorkerError):
+    """The service says that a lease does not hold, or is in use."""
+
+
+_KINDS: dict[int, type[WorkerError]] = {_NOT_FOUND: _NotThereError, _CONFLICT: _ConflictingError}
+
+
+def _lost(lease: Shown) -> ConflictError:
+    message = f"the lease {show(lease.id)} with token {lease.token} does not hold at the worker"
+    return ConflictError.of("AKF-C502", message, found=lease.token, hint="ask for a new lease and run again")
 
 
 def worker_url() -> str | None:

@@ -27,9 +27,9 @@ from akf.contracts.problems import AkfError
 from akf.fabric import metrics, wire
 from akf.fabric.access import Access, Who
 from akf.fabric.gate import GONE, Gate, GoneError, attended, body_of, status_of
-from akf.fabric.interface import REFERENCE_S, VERIFY_S
+from akf.fabric.interface import REFERENCE_S, VERIFY_S, Shown
 from akf.fabric.leases import Lease, boot_clock
-from akf.fabric.local import LocalWorker, Shown
+from akf.fabric.local import LocalWorker
 
 PACKAGE_BYTES = 512 * 1024**2
 HEARTBEAT_S = 15.0

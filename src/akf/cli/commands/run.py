@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from akf.cli.result import Result
@@ -55,7 +56,14 @@ def intake(run: Path, keys: Path | None) -> Result:
 
 
 def evaluate(
-    run: Path, candidate: str, gate: str, plan: bool, wait_s: int, profiled: tuple[Path, Path] | None, keys: Path | None
+    run: Path,
+    candidate: str,
+    gate: str,
+    plan: bool,
+    wait_s: int,
+    profiled: tuple[Path, Path] | None,
+    worker: str | None,
+    keys: Path | None,
 ) -> Result:
     """Measure a gate; 0 whenever it could answer, 6 when blocked."""
     from akf.contracts.problems import BlockedError  # noqa: PLC0415
@@ -67,15 +75,22 @@ def evaluate(
     if plan:
         return Result(preview(run, candidate, gate))
     leases = FileLeases(default_folder())
-    value = step(
+    measured = partial(
+        step,
         run,
         candidate,
         gate,
         folder_of_keys(keys),
-        leases=leases,
         wait_s=wait_s,
         profiled=sessions(profiled) if profiled else None,
     )
+    if worker is None:
+        value = measured(leases=leases)
+    else:
+        from akf.cli.commands.elsewhere import at_worker  # noqa: PLC0415
+
+        with at_worker(worker, run, leases) as there:
+            value = measured(leases=there, elsewhere=there.run)
     document = {"candidate": candidate, "gate": gate, "gate_status": value["status"], "checks": value["checks"]}
     return Result(document, BlockedError.exit_code if value["status"] == "blocked" else 0)
 

@@ -133,12 +133,16 @@ def evaluate(
             readable=False,
         ),
     ] = None,
+    worker: Annotated[
+        str | None,
+        typer.Option("--worker", metavar="WORKER", help="Run the harness by a worker: local, http://HOST:PORT or ray."),
+    ] = None,
     keys: KeysOption = None,
 ) -> Result:
     """Measure one gate of a Candidate."""
     from akf.cli.commands.run import evaluate as answer
 
-    return answer(run, candidate, gate, plan, wait, profiled, keys)
+    return answer(run, candidate, gate, plan, wait, profiled, worker, keys)
 
 
 def judge(
