@@ -49,13 +49,14 @@ class TestCluster:
             yield found
 
     def test_devices_are_whole_and_each_has_one_holder(self, two: Any) -> None:
-        two.add_node(num_cpus=1, resources={"NPU": 0.5, "akf_soc_half": 1})
+        two.add_node(num_cpus=1, resources={"akf_soc_without": 1})
 
         async def play() -> None:
             worker = RayWorker("ascend", SOC, two.address)
             assert isinstance(worker, WorkerInterface)
             assert (await worker.status())["devices"] == [0, 1]
-            for soc in ("ascend910b1", "half"):
+            assert [worker._has({"NPU": npus, f"akf_soc_{SOC}": 1}) for npus in (0.5, 1, 1.5)] == [False, True, False]
+            for soc in ("ascend910b1", "without"):
                 with pytest.raises(BlockedError) as refused:
                     async with asyncio.timeout(20):
                         await RayWorker("ascend", soc, two.address).acquire_device("task")
