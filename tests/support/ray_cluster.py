@@ -7,10 +7,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 SOC = "ascend910b4"
 _DRIVER = """
@@ -33,6 +36,12 @@ asyncio.run(main())
 def cluster(*nodes: dict[str, float], head: dict[str, float] | None = None) -> Iterator[Any]:
     """A cluster with these nodes, each by its resources, for the time of a block."""
     ray, utils = importlib.import_module("ray"), importlib.import_module("ray.cluster_utils")
+    with tempfile.TemporaryDirectory(prefix="akf-ray-") as state, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", state)  # of the nodes, which keep their leases there
+        yield from _running(ray, utils, nodes, head)
+
+
+def _running(ray: Any, utils: Any, nodes: tuple[dict[str, float], ...], head: dict[str, float] | None) -> Iterator[Any]:
     with contextlib.redirect_stderr(io.StringIO()):
         found = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "resources": head or {}})
     try:
