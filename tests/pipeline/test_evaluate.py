@@ -116,7 +116,7 @@ class TestGates:
     def test_nothing_is_measured_that_ends_before_a_binary(
         self, measured_run: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("akf.evaluate.subject.BINARY_STAGES", ("device_object",))
+        monkeypatch.setattr("akf.contracts.gates.BINARY_STAGES", ("device_object",))
         with pytest.raises(AkfError) as caught:
             Subject.read(Run.open(measured_run), FUSED)
         assert caught.value.exit_code == 4
