@@ -120,7 +120,7 @@ class Task:
 def rmsnorm(out: Path, candidate: Path | None = None) -> Task:
     """The example Task with one of its candidates."""
     folder = ROOT / "adapters" / "host_reference" / "src"
-    spec = parse_spec(json.loads((folder / "launch.json").read_text(encoding="utf-8")))
+    spec = parse_spec(json.loads((folder / "rms_norm.json").read_text(encoding="utf-8")))
     chosen = candidate or ROOT / "examples" / "candidates" / "rmsnorm-fused" / "src" / "kernel.cpp"
     task = Task(
         reference=(ROOT / "examples" / "tasks" / "rmsnorm" / "reference.py").read_text(encoding="utf-8"),

@@ -287,8 +287,8 @@ class TestInterrupted:
         self._planned(measured_run)
         from akf.evaluate import gates, program  # noqa: PLC0415
 
-        def other(out: Path) -> program.Program:
-            return program.pack(out)._replace(digest="sha256:" + "0" * 64)
+        def other(out: Path, elsewhere: program.Elsewhere | None = None) -> program.Program:
+            return program.pack(out, elsewhere)._replace(digest="sha256:" + "0" * 64)
 
         monkeypatch.setattr(gates, "pack", other)
         error = refused(measured_run, ready.keys, FUSED)

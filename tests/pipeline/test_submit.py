@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -323,7 +324,6 @@ class TestAllowed:
         [
             (lambda v: v.update(task="another"), "AKF-P105", "/task"),
             (lambda v: v.update(route="ascendc_direct"), "AKF-P106", "/route"),
-            (lambda v: [v.update(abi="python"), v.pop("launch")], "AKF-P106", "/abi"),
             (lambda v: v.update(domain={"T": [1, 17]}), "AKF-P106", "/domain/T"),
             (lambda v: v.update(domain={"T": [1, 8], "H": [1, 1]}), "AKF-P106", "/domain/H"),
         ],
@@ -332,6 +332,14 @@ class TestAllowed:
         error = desk.refused(edit)
         assert error.exit_code == 4
         assert (code, place) in places(error)
+
+    def test_a_module_is_no_answer_to_a_task_of_shared_objects(self, desk: Desk) -> None:
+        shutil.rmtree(desk.folder / "src")
+        (desk.folder / "src").mkdir()
+        (desk.folder / "src" / "kernel.py").write_text("def run(*inputs):\n    return inputs\n")
+        error = desk.refused(lambda v: [v.update(abi="python", route="python"), v.pop("launch")])
+        assert error.exit_code == 4
+        assert ("AKF-P106", "/abi") in places(error)
 
     def test_a_smaller_domain_is_fine(self, desk: Desk) -> None:
         change(desk.manifest, lambda value: value.update(domain={"T": [2, 8]}))

@@ -102,7 +102,6 @@ def test_the_fields_that_the_job_manager_reads_are_kept_and_others_are_named(cli
         ({"arch": "a100"}, ["arch", "x86_64"]),
         ({"dsl": "no_such_dsl"}, ["dsl", "cpp"]),
         ({"job_type": "nonsense"}, ["job_type", "evolve, single"]),
-        ({"job_type": "adaptive_search"}, ["job_type"]),
         ({"workflow": "nonsense"}, ["workflow", "coder_only_workflow"]),
         ({"op_name": "../../../tmp/x"}, ["op_name"]),
         ({"framework": "tensorflow"}, ["framework", "torch"]),
