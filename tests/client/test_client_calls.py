@@ -127,6 +127,34 @@ def test_who_interrupts_the_wait_cancels_the_job(ours: Service) -> None:
         assert services.until(lambda: client.get_job_status(job)["status"] == "cancelled")
 
 
+def test_who_interrupts_the_command_that_waits_leaves_the_job_alone(existing: Service) -> None:
+    with AKFClient(existing.url) as client:
+        job = client.submit_job(**{**JOB, "op_name": "sleep_30"}, init_code=services.SLEEPS)
+        argv = [sys.executable, "-m", "akf", "job", "wait", job, "--server", existing.url]
+        waiter = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert services.until(lambda: bool(connections(waiter.pid)))
+        waiter.send_signal(signal.SIGINT)
+        assert b"AKF-U003" in waiter.communicate(timeout=30)[0]
+        assert waiter.returncode == 130
+        assert client.get_job_status(job)["status"] in {"pending", "running"}
+        assert client.cancel_job(job) == {"cancelled": True}
+
+
+def connections(pid: int) -> list[Path]:
+    """The sockets that a process has open."""
+    try:
+        return [at for at in Path(f"/proc/{pid}/fd").iterdir() if str(at.readlink()).startswith("socket:")]
+    except FileNotFoundError:
+        return []
+
+
+@pytest.mark.parametrize("url", ["http://[::", "127.0.0.1:8000", "http://", "ftp://127.0.0.1", "http://127.0.0.1:port"])
+def test_what_is_no_address_is_said_before_anything_is_asked(url: str) -> None:
+    refused = inside("job", "list", "--server", url).refused(2)
+    assert refused.codes == {"AKF-U601"}
+    assert "http://HOST:PORT" in refused.problems[0]["hint"]
+
+
 @pytest.mark.soak
 def test_events_go_on_where_one_left_off(ours: Service) -> None:
     with AKFClient(ours.url) as client:

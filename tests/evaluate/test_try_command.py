@@ -70,6 +70,10 @@ class TestCompiled:
         assert answer["reasons"][:1] == ([reason] if reason else [])
         assert not list(scratch.iterdir()), "something was left"
 
+    def test_no_other_device_is_there_for_them(self) -> None:
+        candidate = CANDIDATES / "rmsnorm-fused"
+        assert inside("try", TASKS / "rmsnorm", candidate, "--device", "cuda").refused(4).codes == {"AKF-P413"}
+
     @pytest.mark.parametrize("task", but(BINARY, "rmsnorm"))
     def test_what_a_task_brings_along_is_right_and_wrong(self, task: str, tmp_path: Path) -> None:
         right = inside("try", TASKS / task, own_kernel(task, tmp_path / "right"), "--quick").accepted().document

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.support.cli import inside
 from tests.support.worker_service import WAIT_S, Service, service, verify_package
 
 TOKENS = {name: f"{name}-token-of-sixteen" for name in ("reader", "user", "admin", "other")}
@@ -94,3 +95,8 @@ def test_g23_it_does_not_listen_beyond_this_machine_without_tokens(tmp_path: Pat
     assert ended.returncode == 4
     assert "AKF-P601" in ended.stdout
     assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("backend", ["abacus", "--help", "CPU"])
+def test_a_backend_that_is_none_is_refused_before_anything_listens(backend: str) -> None:
+    assert inside("worker", f"--backend={backend}").refused(2).codes == {"AKF-U506"}

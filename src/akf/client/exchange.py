@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 import orjson
 
-from akf.contracts.problems import BlockedError, InvalidError
-from akf.contracts.text import printable
+from akf.contracts.problems import BlockedError, InvalidError, UsageError
+from akf.contracts.text import printable, show
 
 OVER = frozenset({"completed", "failed", "error", "cancelled"})
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -69,8 +69,21 @@ class Asked(NamedTuple):
 
 
 def server_url(url: str | None) -> str:
-    """The Server's address: as given, else from the environment, else this machine's."""
-    return (url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
+    """The Server's address: as given, else from the environment, else this machine's.
+
+    Raises:
+        UsageError: it is none.
+    """
+    given = (url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
+    try:
+        parts = urlsplit(given)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        hint = f"--server or {URL_VARIABLE}: http://HOST:PORT, such as {DEFAULT_URL}"
+        raise UsageError.of("AKF-U601", f"no address of a Server: {show(given)}", found=given, hint=hint)
+    return given
 
 
 def headers(token: str | None) -> dict[str, str]:

@@ -21,9 +21,10 @@ import orjson
 
 from akf.contracts.canonical import jcs
 from akf.contracts.documents import load
+from akf.contracts.gates import PYTHON
 from akf.contracts.measured import Measured
 from akf.contracts.measured import measure as reduce_samples
-from akf.contracts.problems import InvalidError
+from akf.contracts.problems import InvalidError, PreconditionError
 from akf.contracts.rules.task import require_kernel, task_problems
 from akf.evaluate.checks import evidence, timing
 from akf.evaluate.program import Program, pack
@@ -35,6 +36,7 @@ from akf.lease import HOST, FileLeases, default_folder, held
 from akf.opportunity.tasks import with_texts
 
 GATE = "operator"
+CPU = "cpu"
 CHECKS = ("sensitivity", "correctness", "isfinite", "hit_proof")
 PAIRS, BLOCKS, CONFIDENCE = 6, 1, 0.95
 ERROR_FACTOR = 2.0
@@ -81,6 +83,10 @@ def try_candidate(task_path: Path, candidate: Path, device: str, *, quick: bool)
         ConflictError: another process measures here, for longer than `WAIT_S`.
     """
     task = _task(task_path)
+    if device != CPU and task["abi"]["kind"] != PYTHON:
+        message = f"the Task {task['id']!r} takes shared objects, which run on the processor and not on {device}"
+        hint = "leave --device out, or try a module on a Task of the python ABI"
+        raise PreconditionError.of("AKF-P413", message, expected=CPU, found=device, hint=hint)
     with tempfile.TemporaryDirectory(prefix="akf-try-") as scratch:
         work = Path(scratch)
         answer = {"diagnostic": True, "task": task["id"], "abi": task["abi"]["kind"], "device": device}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from akf.client import AKFClient
 
 MAX_SOURCE_BYTES = 1 << 20
+NO_CODER = "no coder configured"
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def submit(
         job = client.submit_job(op_name or task.stem.replace(".", "_"), _source(task), **fields)
         if wait_s is None:
             return Result({"job_id": job})
-        return _waited(client, job, wait_s)
+        return _waited(client, job, wait_s, ours=True)
 
 
 def status(server: str | None, job: str) -> Result:
@@ -58,9 +59,9 @@ def status(server: str | None, job: str) -> Result:
 
 
 def wait(server: str | None, job: str, wait_s: float) -> Result:
-    """How a job ended."""
+    """How a job ended; it goes on when the wait is interrupted."""
     with _client(server) as client:
-        return _waited(client, job, wait_s)
+        return _waited(client, job, wait_s, ours=False)
 
 
 def cancel(server: str | None, job: str) -> Result:
@@ -93,16 +94,18 @@ def register(server: str, url: str, backend: str, arch: str, capacity: int, tags
     return Result({"worker": {name: answer.get(name) for name in ("name", "capacity", "verified")}})
 
 
-def _waited(client: AKFClient, job: str, wait_s: float) -> Result:
+def _waited(client: AKFClient, job: str, wait_s: float, *, ours: bool) -> Result:
     """The answer is no with status 10; that there is none is a problem of its own."""
     hint = f"akf job logs {job}"
     try:
-        found = client.wait_for_completion(job, timeout=wait_s)
+        found = client.wait_for_completion(job, timeout=wait_s, cancel_on_interrupt=ours)
     except TimeoutError:
         message = f"the job {job} is not over after {wait_s:g} s; it goes on"
         raise BlockedError.of("AKF-E610", message, hint=f"akf job wait {job}") from None
     if found["status"] not in {"completed", "failed"}:
         error = printable(str(found.get("error") or "nobody said why"))
+        if NO_CODER in error:
+            hint = "give a candidate with --init-code FILE, or a model to the Server (AKF_MODEL, docs/agents.md)"
         message = f"the job {job} ended without an answer, as {found['status']}: {error}"
         raise BlockedError.of("AKF-E609", message, found=found["status"], hint=hint)
     return Result({"job_id": job, "job": found}, 0 if found["status"] == "completed" else NOT_MET)

@@ -10,6 +10,7 @@ from akf.cli.result import Result
 from akf.contracts.problems import BlockedError, UsageError
 
 DEFAULTS = {"BACKEND": "ascend", "ARCH": "ascend910b4", "DEVICES": "0", "HOST": "127.0.0.1", "PORT": "9001"}
+BACKENDS = ("ascend", "cuda", "cpu")
 _LARGEST_PORT = 65535
 
 
@@ -39,7 +40,7 @@ def run(
     said = {name: serve.of_environment(os.environ, name, default) for name, default in DEFAULTS.items()}
     number = _port(said["PORT"]) if port is None else port
     settings = serve.Settings(
-        backend or said["BACKEND"],
+        _backend(backend or said["BACKEND"]),
         arch or said["ARCH"],
         serve.devices_of(devices or said["DEVICES"]),
         host or said["HOST"],
@@ -54,6 +55,13 @@ def run(
         serve.serve_pipe(settings)
         return None
     return Result(serve.serve(settings, access.of_environment("AKF_WORKER_TOKEN", tokens)))
+
+
+def _backend(text: str) -> str:
+    if text not in BACKENDS:
+        hint = f"one of {', '.join(BACKENDS)}: --backend NAME or WORKER_BACKEND"
+        raise UsageError.of("AKF-U506", f"no backend: {text!r}", expected=list(BACKENDS), found=text, hint=hint)
+    return text
 
 
 def _port(text: str) -> int:
