@@ -200,8 +200,10 @@ def test_only_intervals_that_clear_their_limits_promote(drawn: dict[str, Range])
         assert decision["verdict"] in {"promotable", "inventory"}  # the ceiling may be too low
     if any(distance < -1e-6 for distance in clear.values()):
         assert decision["row"] in {1, 4, 5}
-    harm = [name for name, (_, high) in drawn.items() if high < (limits[name] if name in GUARDS else 0) - 1e-6]
-    assert (decision["row"] == 1) == bool(harm or drawn.get("operator/op-latency", (0, 1))[1] < 0.05 - 1e-6)
+    highs = [high - (limits[name] if name in GUARDS else 0) for name, (_, high) in drawn.items()]
+    highs.append(drawn.get("operator/op-latency", (0, 1))[1] - 0.05)
+    if all(abs(high) > 1e-6 for high in highs):  # samples give back a bound to that much
+        assert (decision["row"] == 1) == any(high < 0 for high in highs)
 
 
 # Whoever holds the keys

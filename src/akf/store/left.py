@@ -4,11 +4,13 @@ Invariants:
 - Nothing here is evidence: a temporary never had a final name, an orphan stands beside an artifact that never appeared.
 - An artifact that the ledger names did appear; what stands beside its place is then no orphan.
 - `clean` holds the run's lock, looks again, and removes nothing else.
+- Looking takes no lock: a folder that another process removes meanwhile is passed over.
 """
 
 from __future__ import annotations
 
 import os
+from glob import glob
 from pathlib import Path
 
 from akf.contracts.problems import AkfError, StorageError
@@ -31,22 +33,21 @@ def orphans(run: Run) -> list[str]:
         named = {line.path for line in run.lines(torn=True)}
     except AkfError:  # a ledger that does not hold is said elsewhere
         return []
-    found = []
-    for pattern in ("captures/*", "triage/*", "tasks/*", "attempts/*/*", "attempts/*/*/*"):
-        for path in run.path.glob(pattern + _SIGNATURE):
-            relative = layout.relative(run.path, path)
-            found.append((relative, relative.removesuffix(_SIGNATURE) + ".json"))
-    for path in run.path.glob(f"{layout.ATTEMPTS}/*/build"):
-        relative = layout.relative(run.path, path)
-        found.append((relative, f"{relative}.json"))
-    for path in run.path.glob(f"{layout.ATTEMPTS}/*/samples/*"):
-        relative = layout.relative(run.path, path)
-        found.append((relative, f"{relative.replace('/samples/', '/gates/')}.json"))
+    patterns = ("captures/*", "triage/*", "tasks/*", "attempts/*/*", "attempts/*/*/*")
+    signatures = [each for pattern in patterns for each in _there(run, pattern + _SIGNATURE)]
+    found = [(each, each.removesuffix(_SIGNATURE) + ".json") for each in signatures]
+    found += [(each, f"{each}.json") for each in _there(run, f"{layout.ATTEMPTS}/*/build")]
+    samples = _there(run, f"{layout.ATTEMPTS}/*/samples/*")
+    found += [(each, f"{each.replace('/samples/', '/gates/')}.json") for each in samples]
     return sorted(
         relative
         for relative, artifact in found
         if layout.place(artifact) is not None and artifact not in named and not os.path.lexists(run.path / artifact)
     )
+
+
+def _there(run: Run, pattern: str) -> list[str]:
+    return glob(pattern, root_dir=run.path)  # noqa: PTH207 - pathlib's fails on a folder that goes away
 
 
 def clean(run: Run) -> list[str]:

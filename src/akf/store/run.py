@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -268,8 +269,8 @@ class Run:
         ):
             base = self.path / folder
             for pattern in names if base.is_dir() else ():
-                for path in base.glob(pattern):
-                    relative = layout.relative(self.path, path)
+                for name in glob(pattern, root_dir=base):  # noqa: PTH207 - pathlib's fails on a folder that goes away
+                    relative = layout.relative(self.path, base / name)
                     if layout.place(relative) is not None and relative not in known:
                         found.append(relative)
         kinds = {slot.kind: index for index, slot in enumerate(layout.ARTIFACTS)}
