@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.support import evidence, runs
+from tests.support import evidence, runs, soak
 
 from akf.contracts.problems import BlockedError
 from akf.lease import VARIABLE
@@ -43,6 +43,17 @@ def pytest_make_collect_report(
     report = yield
     _promise(report)
     return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the long tests, those of the named slice."""
+    items[:] = [
+        item
+        for item in items
+        if item.get_closest_marker("soak") is None
+        or not isinstance(item, pytest.Function)
+        or soak.taken(item.nodeid, item.module)
+    ]
 
 
 def _promise(report: pytest.TestReport | pytest.CollectReport) -> None:
