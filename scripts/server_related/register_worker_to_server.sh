@@ -3,4 +3,4 @@
 set -euo pipefail
 . "$(dirname "$0")/../../env.sh"
 [ $# -ge 4 ] || { sed -n 2p "$0" >&2; exit 2; }
-exec python3 -m akf worker register "$2" "$1" "${@:3}"
+exec python3 -m akf worker register "$@"

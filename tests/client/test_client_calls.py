@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tests.support.services import GOOD, JOB, REFERENCE, WRONG, Service
 
 pytest.importorskip("httpx", reason="the client is an extra")
 from akf.client import AIKGClient, AKFClient, AsyncAKFClient, ServiceError, UnreachableError
+from akf.client.exchange import Asked
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +85,8 @@ def test_a_refusal_says_what_the_server_said(existing: Service, ours: Service) -
             client.submit_job("relu", "x = 1", backend="cpu", arch="x86_64", dsl="cpp")
         assert caught.value.http_status == 400
         assert "Model" in caught.value.detail
-        assert "Server Error Details" in str(caught.value)
+        assert "refused with status 400: " in str(caught.value)
+        assert "\n" not in str(caught.value)
         with AKFClient(service.url) as client, pytest.raises(ServiceError) as missing:
             client.get_job_status("../../escape")
         assert missing.value.http_status == 404
@@ -187,5 +190,31 @@ def test_the_commands(ours: Service, tmp_path: Path) -> None:
     nobody = inside("job", "submit", task, "--wait", 60, *words).refused(6)
     assert "no coder configured" in nobody.problems[0]["message"]
     inside("job", "submit", task, "--set", "priority", *words).refused(2)
+    odd = inside("job", "submit", task, "--set", "priorty=5", *words).accepted()
+    assert odd.document["ignored"] == ["priorty"]
+    assert '"priorty"' in odd.err
+    shown = inside("job", "status", job, "--human", "--server", ours.url).out
+    assert re.search(rb"submit time: 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", shown)
     inside("job", "submit", tmp_path / "missing.py", *words).refused(7)
     assert json.loads(inside("job", "status", "none", "--server", ours.url).refused(1).out)["status"] == 1
+
+
+@pytest.mark.soak
+def test_a_wait_says_that_no_worker_is_left(tmp_path: Path) -> None:
+    task, code = tmp_path / "relu.py", tmp_path / "code.py"
+    task.write_text(REFERENCE)
+    code.write_text(services.SLEEPS)
+    words = ["--backend", "cpu", "--arch", "x86_64", "--dsl", "cpp", "--framework", "numpy"]
+    with services.server(tmp_path / "store") as ours, services.aikg_worker() as worker:
+        inside("worker", "register", ours.url, worker.url, "cpu", "x86_64").accepted()
+        at = ["--server", ours.url]
+        job = inside("job", "submit", task, "--init-code", code, *words, *at).accepted().document["job_id"]
+        with AKFClient(ours.url) as client:
+            services.until(lambda: any(each["held"] for each in client._asked(Asked("GET", "/api/v1/workers"))))
+        worker.kill()
+        late = inside("job", "wait", job, "--timeout", 25, *at).refused(6)
+        assert f'no worker that answers is left for backend="cpu", arch="x86_64"; registered: {worker.url}' in late.err
+        assert "and waits: no worker that answers is left" in late.problems[0]["message"]
+        inside("worker", "unregister", ours.url, worker.url).accepted()
+        gone = inside("worker", "unregister", ours.url, worker.url).accepted()
+        assert gone.document["worker"] == {"name": worker.url, "known": False}

@@ -97,6 +97,22 @@ def test_g23_it_does_not_listen_beyond_this_machine_without_tokens(tmp_path: Pat
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "named"),
+    [
+        (("--arch", "a100"), "AKF-U507", "x86_64"),
+        (("--devices", "0,1,0"), "AKF-U502", "twice in the list: 0"),
+        (("--python", "/no/such/python"), "AKF-U508", "/no/such/python"),
+    ],
+)
+def test_what_no_worker_can_be_is_refused_before_anything_listens(
+    words: tuple[str, ...], code: str, named: str
+) -> None:
+    refused = inside("worker", "--backend", "cpu", "--arch", "x86_64", *words).refused(2)
+    assert refused.codes == {code}
+    assert named in refused.problems[0]["message"]
+
+
 @pytest.mark.parametrize("backend", ["abacus", "--help", "CPU"])
 def test_a_backend_that_is_none_is_refused_before_anything_listens(backend: str) -> None:
     assert inside("worker", f"--backend={backend}").refused(2).codes == {"AKF-U506"}

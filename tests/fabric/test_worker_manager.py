@@ -351,7 +351,7 @@ class TestRemote:
             asyncio.run(worker.status())
         assert "hunter2" not in f"{worker.url} {caught.value}"
 
-    def test_the_environment_names_the_worker(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_environment_names_the_worker(self, monkeypatch: pytest.MonkeyPatch) -> None:
         async def ask() -> list[dict[str, Any]]:
             monkeypatch.setattr(manager, "_manager", None)
             await manager.register_remote_worker("ascend", "ascend910b4")  # no hardware of this machine is looked at
@@ -363,8 +363,9 @@ class TestRemote:
         monkeypatch.delenv("AIKG_WORKER_URL", raising=False)
         with pytest.raises(UsageError):
             asyncio.run(ask())
-        monkeypatch.setenv("AIKG_WORKER_URL", service.url)
-        assert [each["capacity"] for each in asyncio.run(ask())] == [2]
+        with services.started(["tests.support.aikg_worker", "ascend", "910b4", "0,1", "0"]) as service:
+            monkeypatch.setenv("AIKG_WORKER_URL", service.url)
+            assert [each["capacity"] for each in asyncio.run(ask())] == [2]
         monkeypatch.setenv("AKF_WORKER_URL", "http://127.0.0.1:9")
         assert [each["capacity"] for each in asyncio.run(ask())] == [1]
 

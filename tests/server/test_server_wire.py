@@ -125,6 +125,7 @@ def test_everything_wrong_is_said_at_once(client: Client) -> None:
 def test_without_a_matching_worker_a_job_is_a_conflict(client: Client, changed: dict[str, Any]) -> None:
     answer = client.post("/api/v1/jobs/submit", {**JOB, **changed})
     assert answer.status_code == 409
+    assert "akf worker register SERVER WORKER" in answer.json()["detail"]
     assert answer.json()["detail"].startswith("No available worker found for backend=")
 
 
@@ -155,6 +156,26 @@ def test_cancel_of_a_running_job_and_of_one_that_is_over(client: Client) -> None
     again = client.post(f"/api/v1/jobs/{job}/cancel")
     assert again.status_code == 200
     assert again.json() == {"cancelled": False, "reason": "Job status is cancelled"}
+
+
+def test_no_server_and_no_worker_of_another_kind_is_registered(client: Client, worker: services.Service) -> None:
+    own = client.post("/api/v1/workers/register", {"url": client.url, "backend": "cpu", "arch": "x86_64"})
+    assert own.status_code == 400
+    assert "address of a Server" in own.json()["detail"]
+    other = client.post("/api/v1/workers/register", {"url": worker.url, "backend": "cpu", "arch": "aarch64"})
+    assert other.status_code == 400
+    assert 'arch="x86_64", not backend="cpu", arch="aarch64"' in other.json()["detail"]
+    assert {each["name"] for each in client.get("/api/v1/workers").json()} == {worker.url}
+
+
+def test_unregistering_is_idempotent_and_leaves_others_alone(client: Client, worker: services.Service) -> None:
+    away = {"url": "http://akf:secret@127.0.0.1:9/", "backend": "cpu", "arch": "x86_64", "tags": ["away"]}
+    client.post("/api/v1/workers/register", away).raise_for_status()
+    for known in (True, False):
+        answer = client.post("/api/v1/workers/unregister", {"name": away["url"]})
+        assert answer.json() == {"status": "unregistered", "name": "http://127.0.0.1:9", "known": known}
+    assert [each["name"] for each in client.get("/api/v1/workers").json()] == [worker.url]
+    assert client.post("/api/v1/workers/unregister", {"name": "no address"}).status_code == 400
 
 
 def test_registering_again_changes_nothing_but_what_is_said(client: Client, worker: services.Service) -> None:

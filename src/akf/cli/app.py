@@ -92,7 +92,7 @@ COMMANDS: dict[str, dict[str, Callable[..., Result | None]]] = {
         "list": services.job_list,
         "logs": services.job_logs,
     },
-    "worker": {"register": services.worker_register},
+    "worker": {"register": services.worker_register, "unregister": services.worker_unregister},
 }
 """Every command by its group; those of the first are called by their name alone."""
 GROUPS = {

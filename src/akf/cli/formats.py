@@ -4,11 +4,13 @@ Invariants:
 - Every problem of the document is in every format.
 - No character of a file reaches the terminal unescaped.
 - `--human` cuts no text: long ones go on in the next line. Only fractions and JSON inside a table's cell are shortened.
+- Moments are shown as a clock shows them, in UTC; times that the wire counts in microseconds have their unit.
 - A column of shares has bars beside its numbers, as long as their part of the largest.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from textwrap import wrap
 from typing import Any
@@ -26,6 +28,10 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLUMNS = 100
 _LONGEST_JSON = 100
 _STEP = "  "
+_MOMENTS = frozenset({"submit_time", "start_time", "end_time"})
+_LAST_MOMENT = 253402300800
+_MICROSECONDS = frozenset({"gen_time", "base_time"})
+"""As the wire of the services names them."""
 _MANY = 12
 """Columns that no line holds, except beside bars, which are compared down the column."""
 _SHARES, _BAR, _LONGEST_BAR = "share_ratio", "\N{FULL BLOCK}", 20
@@ -81,7 +87,7 @@ def _human(document: dict[str, Any]) -> Iterator[str]:
     """Scalars first; then the lists and objects, in the document's order."""
     for name, value in document.items():
         if not isinstance(value, list | dict) and value is not None:
-            yield from _text(f"{_words(name)}: ", _cell(value))
+            yield from _text(f"{_words(name)}: ", _field(name, value))
     for name, value in document.items():
         if name == "problems":
             yield from map(_problem, value)
@@ -105,7 +111,7 @@ def _inside(value: list[Any] | dict[str, Any], indent: str, *, inner: bool = Fal
         if key == "parents":
             continue
         if not item or not isinstance(item, list | dict):
-            yield from _text(f"{indent}{_words(key)}: ", _cell(item))
+            yield from _text(f"{indent}{_words(key)}: ", _field(key, item))
         elif isinstance(item, list) and not any(isinstance(each, list | dict) for each in item):
             yield from _text(f"{indent}{_words(key)}: ", ", ".join(map(_cell, item)))
         else:
@@ -124,7 +130,7 @@ def _table(rows: list[Any], indent: str, *, inner: bool) -> Iterator[str]:
             yield from _text(indent, _cell(row))
         return
     names = list(dict.fromkeys(key for row in rows for key in row))
-    shown = {name: _bars(rows) if name == _SHARES else [_cell(row.get(name)) for row in rows] for name in names}
+    shown = {name: _bars(rows) if name == _SHARES else [_field(name, row.get(name)) for row in rows] for name in names}
     room = _COLUMNS - len(indent)
     many = len(names) >= _MANY and _SHARES not in names
     if (many or any(map(_holds, rows))) and _width(shown, _words) > room:
@@ -183,6 +189,15 @@ def _text(head: str, text: str) -> Iterator[str]:
 
 def _words(name: str) -> str:
     return printable(name.replace("_", " "))
+
+
+def _field(name: str, value: Any) -> str:
+    """A scalar under its name: moments as a clock shows them, a job's times with their unit."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return _cell(value)
+    if name in _MOMENTS and 0 <= value < _LAST_MOMENT:
+        return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(value))} UTC"
+    return f"{value:.4g} µs" if name in _MICROSECONDS else _cell(value)
 
 
 def _cell(value: Any) -> str:

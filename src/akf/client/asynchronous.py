@@ -53,7 +53,12 @@ class AsyncAKFClient:
     ) -> str:
         """See `AKFClient.submit_job`."""
         named = {"job_type": job_type, "backend": backend, "arch": arch, "dsl": dsl, "framework": framework}
-        return str((await self._asked(exchange.submit(op_name, task_desc, named | kwargs)))["job_id"])
+        return str((await self.submit(op_name, task_desc, named | kwargs))["job_id"])
+
+    async def submit(self, op_name: str, task_desc: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """See `AKFClient.submit`."""
+        found: dict[str, Any] = await self._asked(exchange.submit(op_name, task_desc, fields))
+        return found
 
     async def get_job_status(self, job_id: str) -> dict[str, Any]:
         """See `AKFClient.get_job_status`."""
@@ -75,6 +80,11 @@ class AsyncAKFClient:
     ) -> dict[str, Any]:
         """See `AKFClient.register_worker`."""
         found: dict[str, Any] = await self._asked(exchange.register(url, backend, arch, capacity, tags or []))
+        return found
+
+    async def unregister_worker(self, name: str) -> dict[str, Any]:
+        """See `AKFClient.unregister_worker`."""
+        found: dict[str, Any] = await self._asked(exchange.unregister(name))
         return found
 
     async def list_jobs(

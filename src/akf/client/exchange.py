@@ -28,6 +28,8 @@ CANCEL_S = 60.0
 INTERVAL_S = 2.0
 QUIET_S = 45.0
 """How long a stream of events may say nothing before it is taken for dead; the Server says something every 15 s."""
+BEAT_S = 16.0
+"""With less than this left to wait, the next word of a quiet stream would come too late."""
 LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=4.0)
 _REFUSED = 400
 
@@ -42,7 +44,7 @@ class ServiceError(InvalidError):
     def answered(cls, status: int, detail: Any) -> ServiceError:
         """The error for an answer."""
         said = detail if isinstance(detail, str) else orjson.dumps(detail, default=str).decode()
-        message = f"the Server refused with status {status}. Server Error Details:\n{printable(said)}"
+        message = f"the Server refused with status {status}: {printable(said)}"
         error = cls.of("AKF-M601", message, found=status)
         error.http_status, error.detail = status, detail
         return error
@@ -116,6 +118,11 @@ def register(url: str, backend: str, arch: str, capacity: int, tags: list[str]) 
     """Register a Worker Service."""
     body = {"url": url, "backend": backend, "arch": arch, "capacity": capacity, "tags": tags}
     return Asked("POST", "/api/v1/workers/register", body)
+
+
+def unregister(name: str) -> Asked:
+    """Have a worker chosen no more."""
+    return Asked("POST", "/api/v1/workers/unregister", {"name": name})
 
 
 def jobs(statuses: list[str], limit: int, before: int | None) -> Asked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import httpx
@@ -25,6 +25,8 @@ class AKFClient:
         self, server_url: str | None = None, token: str | None = None, timeout: float = exchange.TIMEOUT_S
     ) -> None:
         self.server_url = exchange.server_url(server_url)
+        self.told: Callable[[dict[str, Any]], None] | None = None
+        """Hears of the events of a job that is waited for, where the service has events."""
         self._http = httpx.Client(
             base_url=self.server_url, headers=exchange.headers(token), timeout=timeout, limits=exchange.LIMITS,
             trust_env=False,
@@ -58,7 +60,12 @@ class AKFClient:
             UnreachableError: nobody answered.
         """
         named = {"job_type": job_type, "backend": backend, "arch": arch, "dsl": dsl, "framework": framework}
-        return str(self._asked(exchange.submit(op_name, task_desc, named | kwargs))["job_id"])
+        return str(self.submit(op_name, task_desc, named | kwargs)["job_id"])
+
+    def submit(self, op_name: str, task_desc: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Submit a job; all that is answered: `job_id`, and in `ignored` the names of fields that nobody reads."""
+        found: dict[str, Any] = self._asked(exchange.submit(op_name, task_desc, fields))
+        return found
 
     def get_job_status(self, job_id: str) -> dict[str, Any]:
         """How a job stands: `status`, `result`, `error`, ..."""
@@ -80,6 +87,11 @@ class AKFClient:
     ) -> dict[str, Any]:
         """Register a Worker Service; the same address again changes what is known of it."""
         found: dict[str, Any] = self._asked(exchange.register(url, backend, arch, capacity, tags or []))
+        return found
+
+    def unregister_worker(self, name: str) -> dict[str, Any]:
+        """Have a worker chosen no more, by its name or address; whether it was `known`."""
+        found: dict[str, Any] = self._asked(exchange.unregister(name))
         return found
 
     def list_jobs(
@@ -114,7 +126,7 @@ class AKFClient:
                     exchange.body_of(response)
                 for line in response.iter_lines():
                     yield from stream.line(line)
-                    if until is not None and until - time.monotonic() < quiet_s:
+                    if until is not None and until - time.monotonic() < min(quiet_s, exchange.BEAT_S):
                         return
         except httpx.HTTPError as error:
             raise UnreachableError.at(self.server_url, exchange.why(error)) from error
@@ -170,6 +182,8 @@ class AKFClient:
         try:
             for event in self.events(job_id, after, until):
                 after = event["number"]
+                if self.told is not None:
+                    self.told(event)
         except ServiceError:
             return None
         except UnreachableError:

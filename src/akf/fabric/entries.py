@@ -17,6 +17,7 @@ from akf.contracts.problems import BlockedError
 from akf.contracts.text import show
 from akf.fabric.breaker import Breaker
 from akf.fabric.interface import WorkerInterface
+from akf.fabric.platforms import same_arch
 
 UNVERIFIED = 1
 """The capacity of a worker that never said how many devices it has."""
@@ -153,6 +154,14 @@ def ids_of(body: dict[str, Any]) -> list[int]:
     if not isinstance(devices, list):
         return []
     return list(dict.fromkeys(each for each in devices if isinstance(each, int) and not isinstance(each, bool)))
+
+
+def differs(body: dict[str, Any], want: Want) -> str:
+    """How a worker's status contradicts what it is registered as; nothing where it says nothing of it."""
+    backend, arch = body.get("backend", want.backend), body.get("arch", want.arch)
+    if backend == want.backend and isinstance(arch, str) and same_arch(arch, want.arch):
+        return ""
+    return f"says of itself backend={show(backend)}, arch={show(arch)}, not {described(Want(*want[:2]))}"
 
 
 def described(want: Want) -> str:

@@ -20,8 +20,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from akf.contracts.problems import BlockedError, UsageError
-from akf.fabric.entries import UNVERIFIED, Assignment, Entry, Holds, Want, closed, described, ids_of, name_of
+from akf.contracts.problems import AkfError, BlockedError, UsageError
+from akf.fabric.entries import UNVERIFIED, Assignment, Entry, Holds, Want, closed, described, differs, ids_of, name_of
 from akf.fabric.interface import WorkerInterface
 
 ATTEMPTS = 6
@@ -71,8 +71,11 @@ class WorkerManager:
             capacity: how many tasks at once; what the worker says of its devices, unless given.
             tags: what tasks may ask for.
             ask: whether the worker is asked now; else with the next probe.
+
+        Raises:
+            UsageError: it says that it is no worker, or one of another backend or architecture.
         """
-        devices = await self._devices(worker) if ask else []
+        devices = await self._devices(worker, Want(backend, arch)) if ask else []
         name = name_of(worker, backend, arch, devices)
         want = Want(backend, arch, frozenset(tags or ()))
         entry = self._entries.get(name)
@@ -227,11 +230,15 @@ class WorkerManager:
         try:
             async with asyncio.timeout(within_s):
                 body = await entry.worker.status()
-        except (BlockedError, TimeoutError) as error:
+        except (BlockedError, UsageError, TimeoutError) as error:
             self._fault(entry, error)
             entry.silent()
             return
         entry.answered()
+        other = differs(body, entry.want)
+        if other:
+            entry.breaker.fault(time.monotonic(), other, gone=True)
+            return
         devices = ids_of(body)
         if devices and (not entry.verified or entry.devices != devices):
             entry.devices, entry.capacity, entry.verified = devices, len(devices), True
@@ -239,11 +246,16 @@ class WorkerManager:
             entry.breaker.success()
         self._changed()
 
-    async def _devices(self, worker: WorkerInterface) -> list[int]:
+    async def _devices(self, worker: WorkerInterface, want: Want) -> list[int]:
         try:
-            return ids_of(await worker.status())
+            body = await worker.status()
         except BlockedError:
             return []
+        other = differs(body, want)
+        if other:
+            hint = "register it as what it is, or start it with the other --backend and --arch"
+            raise UsageError.of("AKF-U606", f"this worker {other}", hint=hint)
+        return ids_of(body)
 
     async def _wait(self, want: Want, avoid: frozenset[str], patience_s: float) -> Entry:
         until = time.monotonic() + patience_s
@@ -288,9 +300,9 @@ class WorkerManager:
             if not ticket.done():
                 ticket.set_result(None)
 
-    def _fault(self, entry: Entry, error: BlockedError | TimeoutError) -> None:
+    def _fault(self, entry: Entry, error: AkfError | TimeoutError) -> None:
         gone = isinstance(error, TimeoutError) or bool(getattr(error, "gone", False))
-        reason = error.problems[0].message if isinstance(error, BlockedError) else "it did not answer in time"
+        reason = error.problems[0].message if isinstance(error, AkfError) else "it did not answer in time"
         entry.breaker.fault(time.monotonic(), reason, gone=gone)
 
     async def _ended(self, entry: Entry, task_id: str) -> None:
@@ -388,5 +400,5 @@ async def _finished(doing: Awaitable[None]) -> None:
 
 
 def _no_worker(want: Want) -> BlockedError:
-    hint = "register one: akf worker register URL SERVER ..."
+    hint = "register one: akf worker register SERVER WORKER ..."
     return BlockedError.of(_NONE, f"No available worker found for {described(want)}", hint=hint)

@@ -36,6 +36,8 @@ MARGIN_S = 10.0
 MAX_BODY_BYTES = 64 << 20
 _KEPT_S = 4.0
 """Below the five seconds after which uvicorn closes an idle connection, so that none is used that just closed."""
+IS_SERVER = ("x-akf-service", "server")
+"""The header by which a Server says that it is one: it takes jobs, and is no worker."""
 _REFUSED = 400
 _NOT_FOUND, _CONFLICT = 404, 409
 
@@ -254,6 +256,10 @@ class RemoteWorker:
             raise WorkerError.at(self.url, f"nobody is there ({error})", gone=True) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise WorkerError.at(self.url, f"the connection broke ({error or type(error).__name__})") from error
+        if response.headers.get(IS_SERVER[0]) == IS_SERVER[1]:
+            hint = "name the Worker Service that is to run jobs; its port is 9001 by default"
+            message = f"{self.url} is the address of a Server, which takes jobs, not of a worker"
+            raise UsageError.of("AKF-U605", message, found=self.url, hint=hint)
         try:
             value = orjson.loads(bytes(body))
         except orjson.JSONDecodeError:

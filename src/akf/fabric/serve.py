@@ -64,7 +64,12 @@ def devices_of(text: str) -> tuple[int, ...]:
     if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):  # noqa: PLR2004
         hint = "ids of devices, as in 0,1,2,3"
         raise UsageError.of("AKF-U502", f"the devices {show(text)} are no list of numbers", found=text, hint=hint)
-    return tuple(dict.fromkeys(int(word) for word in words))
+    numbers = tuple(int(word) for word in words)
+    twice = sorted({number for number in numbers if numbers.count(number) > 1})
+    if twice:
+        message = f"devices stand twice in the list: {', '.join(map(str, twice))}"
+        raise UsageError.of("AKF-U502", message, found=text, hint="name each device once; one device has one holder")
+    return numbers
 
 
 def of_environment(environment: Mapping[str, str], name: str, default: str) -> str:

@@ -10,6 +10,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -25,7 +26,8 @@ from akf import __version__
 from akf.contracts.problems import AkfError, StorageError
 from akf.fabric.access import Access, Who
 from akf.fabric.entries import Want
-from akf.server.checks import Refused, checked, platform
+from akf.fabric.platforms import platform
+from akf.server.checks import Refused, checked
 from akf.server.executors import job_types
 from akf.server.guard import Application, Guard
 from akf.server.jobs import ServerJobManager
@@ -37,6 +39,8 @@ PAGE = Path(__file__).with_name("page")
 _LAST_EVENT = (1 << 63) - 1
 _BATCH = 200
 _QUIET_S = 15.0
+_LOOK_S = 3.0
+"""How often it is looked whether a job that is followed has a worker left."""
 _LONGEST_LIST = 500
 
 
@@ -151,7 +155,7 @@ async def submit(
     kept, ignored = checked(job, job_types(), strict=strict)
     want = Want(job.backend, job.arch, frozenset(job.tags))
     if not _workers(request).manager.has_worker(*want):
-        raise Refused(409, f"No available worker found for backend={job.backend}, arch={job.arch}")
+        raise Refused(409, f"No available worker found for backend={job.backend}, arch={job.arch}; {_remedy(want)}")
     accepted = _jobs(request).submit(kept, who.name)
     return {"job_id": accepted.id, "ignored": [_plain(name) for name in ignored]}
 
@@ -159,7 +163,8 @@ async def submit(
 @router.get("/api/v1/jobs/{job_id}/status")
 async def status(request: Request, job_id: str) -> dict[str, Any]:
     """How a job stands."""
-    return _shown(_job(request, job_id))
+    job = _job(request, job_id)
+    return _shown(job) | {"waiting_for": _jobs(request).lacking(job)}
 
 
 @router.post("/api/v1/jobs/{job_id}/cancel")
@@ -192,11 +197,10 @@ async def register_local(request: Request, worker: RegisterLocal) -> dict[str, A
 
 @router.post("/api/v1/workers/unregister")
 async def unregister(request: Request, name: Annotated[str, Body(embed=True, max_length=2048)]) -> dict[str, Any]:
-    """Choose a worker no more; what runs there goes on to its end."""
+    """Choose a worker no more; what runs there goes on to its end. One that is not registered is left as it is."""
     _who(request, "admin")
-    if not await _workers(request).unregister(name):
-        raise Refused(404, "Worker not found")
-    return {"status": "unregistered"}
+    known = await _workers(request).unregister(name)
+    return {"status": "unregistered", "name": _plain(known[0]), "known": known[1]}
 
 
 @router.get("/api/v1/workers/status")
@@ -305,6 +309,8 @@ def _stream(request: Request, job: str | None, after: int) -> StreamingResponse:
 async def _read(jobs: ServerJobManager, job: str | None, after: int) -> AsyncIterator[bytes]:
     with jobs.reader() as news:
         yield b": here\n\n"
+        said: str | None = None
+        quiet = 0.0
         while True:
             news.clear()
             batch = jobs.store.events(job, after, _BATCH)
@@ -318,10 +324,18 @@ async def _read(jobs: ServerJobManager, job: str | None, after: int) -> AsyncIte
             found = jobs.store.job(job) if job is not None else None
             if jobs.stopping or (job is not None and (found is None or found.end_time is not None)):
                 return
+            why = None if found is None else jobs.lacking(found)
+            if why is not None and why != said:
+                said = why
+                yield b"event: waits\ndata: %b\n\n" % orjson.dumps({"job": job, "time": time.time(), "why": why})
+            quiet_s = _QUIET_S if found is None else _LOOK_S
             try:
-                await asyncio.wait_for(news.wait(), _QUIET_S)
+                await asyncio.wait_for(news.wait(), quiet_s)
             except TimeoutError:
-                yield b": still here\n\n"
+                quiet += quiet_s
+                if quiet >= _QUIET_S:
+                    quiet = 0.0
+                    yield b": still here\n\n"
 
 
 def _sent(event: Event) -> bytes:
@@ -353,6 +367,11 @@ def _listed(job: Job) -> dict[str, Any]:
     row = {name: value for name, value in _shown(job).items() if name not in left_out}
     wanted = ("backend", "arch", "dsl", "framework")
     return {"number": job.number, **row, **{name: job.request[name] for name in wanted}, "priority": job.priority}
+
+
+def _remedy(want: Want) -> str:
+    tags = "".join(f" --tag {tag}" for tag in sorted(want.tags))
+    return f"register one: akf worker register SERVER WORKER {want.backend} {want.arch}{tags}"
 
 
 def _right(backend: str, arch: str) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from akf.contracts.rules import soc
-from akf.contracts.text import did_you_mean, show
+from akf.contracts.text import show
+from akf.fabric.platforms import one_of, platform
 from akf.server.wire import KNOWN_EXTRAS, Submit
 
 OP_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}", re.ASCII)
@@ -26,11 +26,6 @@ DSLS = {
     "cpu": ("cpp", "torch"),
 }  # fmt: skip
 """Languages of candidates by backend."""
-ARCHS = {
-    "ascend": (*(name for names in soc.FAMILIES.values() for name in names), "ascend950..."),
-    "cuda": ("a100", "v100", "h20", "l20", "rtx3090", "h100", "h200"),
-    "cpu": ("x86_64", "aarch64"),
-}
 TRITON = {"ascend": "triton_ascend", "cuda": "triton_cuda"}
 FRAMEWORKS = ("torch", "numpy")
 WORKFLOWS = (
@@ -61,11 +56,11 @@ def checked(job: Submit, job_types: Iterable[str], *, strict: bool) -> tuple[dic
     if not OP_NAME.fullmatch(job.op_name):
         problems.append(f"op_name {show(job.op_name)} is no name: letters, digits, dashes and underscores")
     problems += [
-        *_one_of("job_type", job.job_type, sorted(job_types)),
+        *one_of("job_type", job.job_type, sorted(job_types)),
         *platform(job.backend, job.arch),
-        *(_one_of("dsl", dsl, DSLS[job.backend]) if job.backend in DSLS else ()),
-        *_one_of("framework", job.framework, FRAMEWORKS),
-        *_one_of("workflow", job.workflow, WORKFLOWS),
+        *(one_of("dsl", dsl, DSLS[job.backend]) if job.backend in DSLS else ()),
+        *one_of("framework", job.framework, FRAMEWORKS),
+        *one_of("workflow", job.workflow, WORKFLOWS),
         *reference(job.task_desc),
         *(candidate(job.init_code) if job.init_code is not None else ()),
     ]
@@ -75,14 +70,6 @@ def checked(job: Submit, job_types: Iterable[str], *, strict: bool) -> tuple[dic
         raise Refused(400, "; ".join(problems))
     kept = job.model_dump(exclude=set(extras)) | {name: extras[name] for name in extras if name in KNOWN_EXTRAS}
     return kept | {"dsl": dsl}, unknown
-
-
-def platform(backend: str, arch: str) -> list[str]:
-    """What is wrong with a backend and an architecture."""
-    if backend not in ARCHS:
-        return _one_of("backend", backend, tuple(ARCHS))
-    known = soc.family(arch) is not None or arch.startswith("ascend950") if backend == "ascend" else False
-    return [] if known else _one_of("arch", arch, ARCHS[backend])
 
 
 def reference(source: str) -> list[str]:
@@ -122,10 +109,3 @@ def _parsed(name: str, source: str) -> ast.Module | str:
         return f"{name} is no Python: line {error.lineno}: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:
         return f"{name} is no Python: {show(str(error))}"
-
-
-def _one_of(name: str, value: str, allowed: Sequence[str]) -> list[str]:
-    if value in allowed:
-        return []
-    near = did_you_mean(value, allowed)
-    return [f"{name} {show(value)} is not one of {', '.join(allowed)}{f'; did you mean {near}?' if near else ''}"]

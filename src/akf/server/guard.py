@@ -19,10 +19,12 @@ from urllib.parse import urlsplit
 import orjson
 
 from akf.fabric.access import Access, is_loopback
+from akf.fabric.remote import IS_SERVER
 
 MAX_BODY_BYTES = 8 << 20
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS = (
+    (IS_SERVER[0].encode(), IS_SERVER[1].encode()),
     (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),

@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 
 from akf.contracts.problems import AkfError, BlockedError, StorageError
 from akf.contracts.text import printable
-from akf.fabric.entries import Want
+from akf.fabric.entries import Want, described
 from akf.fabric.manager import WorkerManager
 from akf.server.checks import Refused
 from akf.server.executors import Conclusion, JobContext, executor
 from akf.server.store import OVER, Job, Store
-from akf.server.waiting import Place, Waiting
+from akf.server.waiting import Place, Waiting, needs_device, want_of
 
 MAX_STARTS = 5
 _TICK_S = 1.0
@@ -127,6 +127,24 @@ class ServerJobManager:
         status = ended.status if ended is not None else "cancelled"
         return status == "cancelled", status
 
+    def lacking(self, job: Job) -> str | None:
+        """What a job waits for that only people can bring: a worker that answers. None while it lacks nothing."""
+        if job.status in OVER or not needs_device(job):
+            return None
+        want = want_of(job)
+        task = self.task_of(job)
+        if self.workers.capacity(want) or any(task in entry.held.values() for entry in self.workers.entries):
+            return None
+        known = [f"{entry.name} ({entry.breaker.reason})" for entry in self.workers.entries if entry.fits(want)]
+        return f"no worker that answers is left for {described(want)}; " + (
+            f"registered: {', '.join(known)}" if known else "none is registered"
+        )
+
+    @staticmethod
+    def task_of(job: Job) -> str:
+        """The name under which a start of a job holds devices; each start has its own, so that they are told apart."""
+        return f"{job.id}_{job.starts}"
+
     def emit(self, identity: str, kind: str, data: dict[str, Any]) -> None:
         """Tell a job's readers of something."""
         with suppress(StorageError):  # what is only told may be lost while the disk is full
@@ -216,7 +234,7 @@ class ServerJobManager:
 
     async def _run(self, job: Job) -> None:
         self.told()
-        task_id = f"{job.id}_{job.starts + 1}"  # a start's own, so that what an earlier one left is told from it
+        task_id = self.task_of(job._replace(starts=job.starts + 1))
         context = JobContext(
             task_id, job.user, job.request, self.workers, lambda kind, data: self.emit(job.id, kind, data),
             self.limits.patience_s,

@@ -5,6 +5,7 @@ Invariants:
 - The password in an address is kept in the store, which only the Server's user can read, and shown nowhere.
 - The capacity is what the worker says of its devices. Where it does not answer, it is what was typed, unverified, until
   it answers a probe.
+- A Server is no worker, and a worker is registered as what it says that it is.
 - What was registered is there again after a restart, whether it answers or not.
 """
 
@@ -14,9 +15,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from akf.contracts.problems import UsageError
 from akf.fabric.hardware import demand
 from akf.fabric.manager import PROBE_S, WorkerManager
-from akf.fabric.remote import RemoteWorker
+from akf.fabric.remote import RemoteWorker, normal, shown
 from akf.server.checks import Refused
 from akf.server.store import Store
 from akf.server.wire import Register, RegisterLocal
@@ -70,14 +72,20 @@ class ServerWorkers:
         self._store.save_worker(name, worker.model_dump())
         return self._said(name)
 
-    async def unregister(self, name: str) -> bool:
-        """Forget a worker; tells whether it was known."""
+    async def unregister(self, name: str) -> tuple[str, bool]:
+        """Forget a worker, by its name or by its address; its name, and whether it was known."""
+        if not name.startswith(_LOCAL):
+            name = shown(normal(name))
         self._store.remove_worker(name)
-        return await self.manager.unregister(name)
+        return name, await self.manager.unregister(name)
 
     async def _remote(self, worker: Register, *, ask: bool) -> str:
         remote = RemoteWorker(worker.url)
-        name = await self.manager.register(remote, worker.backend, worker.arch, None, worker.tags, ask=ask)
+        try:
+            name = await self.manager.register(remote, worker.backend, worker.arch, None, worker.tags, ask=ask)
+        except UsageError:
+            await remote.aclose()
+            raise
         entry = next(each for each in self.manager.entries if each.name == name)
         if not entry.verified:
             entry.capacity = worker.capacity

@@ -1,4 +1,4 @@
-"""`job submit|status|wait|cancel|list|logs` and `worker register`: what is asked of a Server."""
+"""`job submit|status|wait|cancel|list|logs` and `worker register|unregister`: what is asked of a Server."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_SOURCE_BYTES = 1 << 20
 NO_CODER = "no coder configured"
+WAITS = "waits"
+"""The Server's event that says what a job waits for."""
 
 
 @contextmanager
@@ -46,10 +48,15 @@ def submit(
         fields["init_code"] = _source(init_code)
     fields |= _more(more)
     with _client(server) as client:
-        job = client.submit_job(op_name or task.stem.replace(".", "_"), _source(task), **fields)
+        answer = client.submit(op_name or task.stem.replace(".", "_"), _source(task), fields)
+        ignored = {"ignored": answer["ignored"]} if answer.get("ignored") else {}
+        if ignored:
+            listed = ", ".join(map(show, answer["ignored"]))
+            print(f"akf job: the Server reads no such field, and ignores it: {listed}", file=sys.stderr, flush=True)
         if wait_s is None:
-            return Result({"job_id": job})
-        return _waited(client, job, wait_s, ours=True)
+            return Result({"job_id": answer["job_id"], **ignored})
+        ended = _waited(client, answer["job_id"], wait_s, ours=True)
+        return Result(ended.document | ignored, ended.status)
 
 
 def status(server: str | None, job: str) -> Result:
@@ -94,13 +101,29 @@ def register(server: str, url: str, backend: str, arch: str, capacity: int, tags
     return Result({"worker": {name: answer.get(name) for name in ("name", "capacity", "verified")}})
 
 
+def unregister(server: str, url: str) -> Result:
+    """A worker is the Server's no more."""
+    with _client(server) as client:
+        answer = client.unregister_worker(url)
+    return Result({"worker": {"name": answer.get("name", url), "known": answer.get("known", True)}})
+
+
 def _waited(client: AKFClient, job: str, wait_s: float, *, ours: bool) -> Result:
     """The answer is no with status 10; that there is none is a problem of its own."""
     hint = f"akf job logs {job}"
+
+    def told(event: dict[str, Any]) -> None:
+        if event["kind"] == WAITS:
+            print(f"akf job: it waits: {printable(str(event.get('why', '')))}", file=sys.stderr, flush=True)
+
+    client.told = told
     try:
         found = client.wait_for_completion(job, timeout=wait_s, cancel_on_interrupt=ours)
     except TimeoutError:
         message = f"the job {job} is not over after {wait_s:g} s; it goes on"
+        lacking = client.get_job_status(job).get("waiting_for")
+        if lacking:
+            message += f", and waits: {printable(str(lacking))}"
         raise BlockedError.of("AKF-E610", message, hint=f"akf job wait {job}") from None
     if found["status"] not in {"completed", "failed"}:
         error = printable(str(found.get("error") or "nobody said why"))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 from akf.cli.result import Result
 from akf.contracts.problems import BlockedError, UsageError
+from akf.contracts.text import show
 
 DEFAULTS = {"BACKEND": "ascend", "ARCH": "ascend910b4", "DEVICES": "0", "HOST": "127.0.0.1", "PORT": "9001"}
-BACKENDS = ("ascend", "cuda", "cpu")
 _LARGEST_PORT = 65535
 
 
@@ -40,15 +41,14 @@ def run(
     said = {name: serve.of_environment(os.environ, name, default) for name, default in DEFAULTS.items()}
     number = _port(said["PORT"]) if port is None else port
     settings = serve.Settings(
-        _backend(backend or said["BACKEND"]),
-        arch or said["ARCH"],
+        *_platform(backend or said["BACKEND"], arch or said["ARCH"]),
         serve.devices_of(devices or said["DEVICES"]),
         host or said["HOST"],
         number,
         folder or serve.default_folder("pipe" if stdio else str(number)),
         drain_s,
         idle_s,
-        python or sys.executable,
+        _interpreter(python) if python is not None else sys.executable,
         package_mib * 1024**2,
     )
     if stdio:
@@ -57,11 +57,26 @@ def run(
     return Result(serve.serve(settings, access.of_environment("AKF_WORKER_TOKEN", tokens)))
 
 
-def _backend(text: str) -> str:
-    if text not in BACKENDS:
-        hint = f"one of {', '.join(BACKENDS)}: --backend NAME or WORKER_BACKEND"
-        raise UsageError.of("AKF-U506", f"no backend: {text!r}", expected=list(BACKENDS), found=text, hint=hint)
-    return text
+def _platform(backend: str, arch: str) -> tuple[str, str]:
+    from akf.fabric.platforms import ARCHS, platform  # noqa: PLC0415 - only a worker that starts needs it
+
+    if backend not in ARCHS:
+        hint = f"one of {', '.join(ARCHS)}: --backend NAME or WORKER_BACKEND"
+        raise UsageError.of("AKF-U506", f"no backend: {show(backend)}", expected=list(ARCHS), found=backend, hint=hint)
+    wrong = platform(backend, arch)
+    if wrong:
+        raise UsageError.of(
+            "AKF-U507", wrong[0], found=arch, hint="--arch NAME or WORKER_ARCH: no job could ask for it"
+        )
+    return backend, arch
+
+
+def _interpreter(text: str) -> str:
+    found = shutil.which(text)
+    if found is None:
+        hint = "--python PATH: the interpreter that has the packages' framework"
+        raise UsageError.of("AKF-U508", f"no program that can be run: {show(text)}", found=text, hint=hint)
+    return os.path.abspath(found)  # noqa: PTH100 - a link stays one: an environment's interpreter is known by its place
 
 
 def _port(text: str) -> int:

@@ -130,8 +130,8 @@ def job_logs(
 
 
 def worker_register(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The Worker Service, as the Server reaches it.")],
     server: Annotated[str, typer.Argument(metavar="SERVER", help="The Server.")],
+    url: Annotated[str, typer.Argument(metavar="WORKER", help="The Worker Service, as the Server reaches it.")],
     backend: Annotated[str, typer.Argument(metavar="BACKEND", help="ascend, cuda or cpu.")],
     arch: Annotated[str, typer.Argument(metavar="ARCH", help="Architecture of its devices.")],
     capacity: Annotated[
@@ -143,3 +143,15 @@ def worker_register(
     from akf.cli.commands.job import register
 
     return register(server, url, backend, arch, capacity, tags or [])
+
+
+def worker_unregister(
+    server: Annotated[str, typer.Argument(metavar="SERVER", help="The Server.")],
+    url: Annotated[
+        str, typer.Argument(metavar="WORKER", help="The worker's address, or its name as the Server lists it.")
+    ],
+) -> Result:
+    """Have a Server choose a worker no more."""
+    from akf.cli.commands.job import unregister
+
+    return unregister(server, url)
