@@ -83,7 +83,9 @@ def test_candidates(name: str, tmp_path: Path) -> None:
 def test_both_are_timed(tmp_path: Path) -> None:
     for which, name in (("base", "base"), ("generation", "generation")):
         assert run(tmp_path, content(GOOD), f"profile_relu_{which}.py")[0] == 0
-        assert json.loads((tmp_path / f"{name}_profile_result.json").read_text())["avg_time_us"] > 0
+        result = json.loads((tmp_path / f"{name}_profile_result.json").read_text())
+        assert len(result["block_times_us"]) == 10
+        assert 0 < min(result["block_times_us"]) <= result["avg_time_us"] <= max(result["block_times_us"])
 
 
 def test_a_reference_that_does_not_run_is_not_the_candidate_s_fault(tmp_path: Path) -> None:

@@ -66,6 +66,9 @@ def test_a_good_candidate_completes(client: Client) -> None:
     assert found["result"]["profile"]["gen_time"] > 0
     assert found["result"]["profile"]["base_time"] > 0
     assert isinstance(found["submit_time"], float)
+    profile = found["result"]["profile"]
+    assert profile["evidence"] is False
+    assert "no evidence" in profile["note"]
 
 
 def test_a_wrong_candidate_fails_and_its_code_is_kept(client: Client) -> None:

@@ -27,6 +27,8 @@ SEED = 20240
 INPUTS, OUTPUTS = "check_inputs.bin", "check_outputs.bin"
 TOLERANCES = {"float64": 1e-6, "float32": 1e-3, "float16": 4e-3, "bfloat16": 3e-2}
 """By data type: how far a value may be off, relative to one plus its size."""
+BLOCKS = 10
+"""The runs are timed in so many parts: how far these differ is the least that a time is uncertain by."""
 LACKING = 75
 
 
@@ -93,12 +95,18 @@ def timed(settings: dict[str, Any], source: str, name: str, target: str) -> int:
     for _ in range(settings["warmup_times"]):
         model(*inputs)
     tool.wait()
-    start = time.perf_counter_ns()
-    for _ in range(settings["run_times"]):
-        model(*inputs)
-    tool.wait()
-    spent_us = (time.perf_counter_ns() - start) / 1e3 / settings["run_times"]
-    result = {"avg_time_us": spent_us, "execution_time_us": spent_us, "run_times": settings["run_times"]}
+    runs, blocks, spent_ns = settings["run_times"], [], 0
+    for block in range(min(BLOCKS, runs)):
+        calls = len(range(block, runs, BLOCKS))
+        start = time.perf_counter_ns()
+        for _ in range(calls):
+            model(*inputs)
+        tool.wait()
+        taken_ns = time.perf_counter_ns() - start
+        spent_ns += taken_ns
+        blocks.append(taken_ns / 1e3 / calls)
+    spent_us = spent_ns / 1e3 / runs
+    result = {"avg_time_us": spent_us, "execution_time_us": spent_us, "run_times": runs, "block_times_us": blocks}
     Path(target).write_text(json.dumps(result), encoding="utf-8")
     print(f"PROFILE_RESULT: {spent_us}")
     return 0

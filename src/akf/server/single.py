@@ -3,7 +3,7 @@
 Invariants:
 - Only a check that came to its end books a failure of the candidate. What a worker lacks is an infrastructure fault of
   that worker, and another one is tried.
-- A candidate that does not agree is not timed.
+- A candidate that does not agree is not timed. A time stands with its spread, and is never called evidence.
 - Without `init_code` somebody writes the candidate: the coder of `akf.agents`, if a model is configured.
 """
 
@@ -16,6 +16,7 @@ import orjson
 from akf.fabric.entries import Assignment
 from akf.fabric.package import RESULT, Content, packed, profile_settings
 from akf.server.executors import Conclusion, JobContext, written
+from akf.server.spread import spread
 
 VERIFY_S = 300
 _LONGEST_LOG = 8000
@@ -40,7 +41,7 @@ async def run(job: JobContext) -> Conclusion:
         job.emit("verified", {"outcome": answer["outcome"], "detail": answer["detail"]})
         if answer["outcome"] == "ok":
             times = await worker.profile(package, job.task_id, content.op_name, profile_settings(content, limit))
-            answer["profile"] = {name: times.get(name) for name in _TIMES}
+            answer["profile"] = {name: times.get(name) for name in _TIMES} | spread(times)
             job.emit("profiled", answer["profile"])
         return answer | {"worker": assignment.name, "device": assignment.device}
 
