@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support import services
+from tests.support import services, worker_service
 from tests.support.cli import inside
 from tests.support.services import GOOD, JOB, REFERENCE, WRONG, Service
 
@@ -218,3 +218,20 @@ def test_a_wait_says_that_no_worker_is_left(tmp_path: Path) -> None:
         inside("worker", "unregister", ours.url, worker.url).accepted()
         gone = inside("worker", "unregister", ours.url, worker.url).accepted()
         assert gone.document["worker"] == {"name": worker.url, "known": False}
+
+
+@pytest.mark.soak
+def test_what_a_candidate_says_is_there_while_it_runs(tmp_path: Path) -> None:
+    task, code = tmp_path / "relu.py", tmp_path / "code.py"
+    task.write_text(REFERENCE)
+    code.write_text("print('here I am')\n" + services.SLEEPS)
+    words = ["--backend", "cpu", "--arch", "x86_64", "--dsl", "cpp", "--framework", "numpy"]
+    with services.server(tmp_path / "store") as ours, worker_service.service(tmp_path / "worker") as worker:
+        at = ["--server", ours.url]
+        inside("worker", "register", ours.url, worker.url, "cpu", "x86_64").accepted()
+        job = inside("job", "submit", task, "--init-code", code, *words, *at).accepted().document["job_id"]
+        services.until(lambda: "here I am" in inside("job", "logs", job, *at).accepted().document["log"])
+        assert inside("job", "status", job, *at).accepted().document["job"]["status"] == "running"
+        other = worker.get("/api/v1/said?task_id=another").json()
+        assert other == {"said": None}
+        inside("job", "cancel", job, *at).accepted()

@@ -84,7 +84,7 @@ def test_both_are_timed(tmp_path: Path) -> None:
     for which, name in (("base", "base"), ("generation", "generation")):
         assert run(tmp_path, content(GOOD), f"profile_relu_{which}.py")[0] == 0
         result = json.loads((tmp_path / f"{name}_profile_result.json").read_text())
-        assert len(result["block_times_us"]) == 10
+        assert len(result["block_times_us"]) == 3
         assert 0 < min(result["block_times_us"]) <= result["avg_time_us"] <= max(result["block_times_us"])
 
 

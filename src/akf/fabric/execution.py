@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -50,6 +50,7 @@ class Order(NamedTuple):
         folder: the one folder in which it may write; it stands for /tmp.
         cwd: the folder below it in which it starts.
         timeout_s: how long it may take.
+        heard: hears what it says, as it says it.
     """
 
     argv: Sequence[str]
@@ -57,6 +58,7 @@ class Order(NamedTuple):
     folder: Path
     cwd: str
     timeout_s: float
+    heard: Callable[[bytes], None] | None = None
 
 
 class Ended(NamedTuple):
@@ -114,7 +116,7 @@ class Runner:
         Raises:
             asyncio.CancelledError: the caller was cancelled; the tree has ended.
         """
-        running = _Running(self._records)
+        running = _Running(self._records, order.heard)
         try:
             self._start(order, running)
         except OSError as error:
@@ -180,8 +182,9 @@ class Runner:
 class _Running:
     """One program from outside: what it says, how it ends, and the handle by which it is ended."""
 
-    def __init__(self, records: Path | None) -> None:
+    def __init__(self, records: Path | None, heard: Callable[[bytes], None] | None) -> None:
         self._records = records
+        self._heard = heard
         self._record: Path | None = None
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[None] = self._loop.create_future()
@@ -307,6 +310,8 @@ class _Running:
             return
         if data:
             self._logs[reader].feed(data)
+            if self._heard is not None:
+                self._heard(data)
             return
         self._loop.remove_reader(reader)
         self._at_end += 1

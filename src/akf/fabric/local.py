@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from akf.fabric.events import Events
 from akf.fabric.execution import Ended, Isolation, Order, Runner, working_isolation
 from akf.fabric.interface import REFERENCE_S, VERIFY_S, Leased, Outcome, Package, Shown
 from akf.fabric.leases import Lease
+from akf.fabric.logs import BoundedLog
 from akf.fabric.pool import ANONYMOUS, IDLE_S, DevicePool
 from akf.fabric.scripts import Body, Operation, Place
 from akf.fabric.unpack import Bounds, PackageError, unpack
@@ -55,6 +56,7 @@ class _Job:
         self.carried: asyncio.Task[Body] | None = None
         self.over = asyncio.Event()
         self.stopped: tuple[Outcome, str] | None = None
+        self.said = BoundedLog()
 
     def stop(self, outcome: Outcome, why: str) -> None:
         """End it; the first reason counts."""
@@ -250,6 +252,11 @@ class LocalWorker:
         """See `WorkerInterface.generate_reference`."""
         return await self._do(scripts.REFERENCE, package, task_id, op_name, {"timeout": timeout}, tenant, lease)
 
+    async def said(self, task_id: str, tenant: str = ANONYMOUS) -> str | None:
+        """What a task's programs said so far, both streams in the order of time; none when nothing of it runs."""
+        texts = [job.said.text() for job in self._jobs if job.task_id == task_id and job.tenant == tenant]
+        return "\n".join(texts) if texts else None
+
     async def cancel(self, task_id: str, tenant: str = ANONYMOUS) -> bool:
         """See `WorkerInterface.cancel`; returns when nothing of it runs any more."""
         wanted = [job for job in self._jobs if job.task_id == task_id and job.tenant == tenant]
@@ -320,21 +327,21 @@ class LocalWorker:
                 return operation.failed("candidate_failed", f"Failed to extract package: {error}")
             except OSError as error:
                 return operation.failed("infra_error", f"the package could not be unpacked: {error.strerror}")
-            run = partial(self._run, folder, until)
+            run = partial(self._run, folder, until, job.said.feed)
             self.events.publish("running", task=job.task_id, job=job.number, device=slot.device)
             body = await operation.run(Place(work, run, self.python, self.backend), op_name, settings)
         if body["outcome"] == "timeout":
             return operation.failed("timeout", operation.late.format(f"{limit_s:g}"))
         return body
 
-    async def _run(self, folder: Path, until: float, argv: list[str]) -> Ended:
+    async def _run(self, folder: Path, until: float, heard: Callable[[bytes], None], argv: list[str]) -> Ended:
         left = until - time.monotonic()
         if left <= 0:
             return Ended("timeout", None, "", "")
         if self._runner is None:
             raise RuntimeError("the worker is not open")
         env = _environment(self._runner.place_of(folder), self.python)
-        return await self._runner.run(Order(argv, env, folder, _WORK, left))
+        return await self._runner.run(Order(argv, env, folder, _WORK, left, heard))
 
     @asynccontextmanager
     async def _place(self, number: str) -> AsyncIterator[Path]:

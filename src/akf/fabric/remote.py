@@ -15,7 +15,7 @@ import asyncio
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import httpx
 import orjson
@@ -220,6 +220,15 @@ class RemoteWorker:
         except _NotThereError:
             return False
         return body.get("cancelled") is True
+
+    async def said(self, task_id: str) -> str | None:
+        """What a task that runs said so far; none where nothing of it runs, or the service cannot tell."""
+        try:
+            body = await self._asked("GET", f"/api/v1/said?task_id={quote(task_id, safe='')}", read_s=STATUS_S)
+        except _NotThereError:
+            return None
+        text = body.get("said")
+        return text if isinstance(text, str) else None
 
     async def _executed(self, name: str, package: Package, data: dict[str, str], limit_s: float) -> dict[str, Any]:
         content = await asyncio.to_thread(package.read_bytes) if isinstance(package, Path) else package

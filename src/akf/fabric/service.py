@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
-from fastapi import FastAPI, File, Form, HTTPException, Request, UploadFile
+from fastapi import FastAPI, File, Form, HTTPException, Query, Request, UploadFile
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp
 
@@ -265,6 +265,13 @@ def _looks(app: FastAPI, worker: LocalWorker) -> None:
     async def cancel(request: Request, task_id: TaskId) -> Any:
         """End what waits or runs for a task, with its whole process tree."""
         return {"cancelled": await worker.cancel(task_id, _who(request).name)}
+
+    @app.get("/api/v1/said", response_model=wire.Said, tags=["service"])
+    async def said(
+        request: Request, task_id: Annotated[str, Query(max_length=1000, description="The task that runs.")]
+    ) -> Any:
+        """What a task's programs said so far; a task is seen by who runs it."""
+        return {"said": await worker.said(task_id, _who(request).name)}
 
     @app.post("/api/v1/drain", response_model=wire.Done, tags=["service"])
     async def drain() -> Any:

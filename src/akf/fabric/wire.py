@@ -88,6 +88,10 @@ class Cancelled(BaseModel):
     cancelled: bool = Field(description="Whether anything waited or ran.")
 
 
+class Said(BaseModel):
+    said: str | None = Field(description="What it said so far, bounded; null when nothing of it runs.")
+
+
 class Health(BaseModel):
     status: str = Field(description="`ok`, or `draining` with the status 503.")
     isolation: str | None = Field(description="How packages are shut in.")

@@ -237,14 +237,15 @@ async def listed(
 
 @router.get("/api/v1/jobs/{job_id}/log", responses=_TEXT)
 async def log(request: Request, job_id: str) -> Any:
-    """What a job's executors logged, so far."""
+    """What a job's executors logged so far; last, what its candidate says that runs now."""
     job = _job(request, job_id)
     lines: list[str] = []
     after = 0
     while batch := _jobs(request).store.events(job.id, after, _BATCH):
         lines += [str(event.data.get("text", "")) for event in batch if event.kind == "log"]
         after = batch[-1].number
-    return PlainTextResponse("\n".join(lines))
+    live = await _jobs(request).said(job)
+    return PlainTextResponse("\n".join(lines if live is None else [*lines, live]))
 
 
 @router.get("/api/v1/jobs/{job_id}/events", responses=_STREAM)

@@ -140,6 +140,17 @@ class ServerJobManager:
             f"registered: {', '.join(known)}" if known else "none is registered"
         )
 
+    async def said(self, job: Job) -> str | None:
+        """What a job's candidate that runs said so far; none when none runs, or its worker cannot tell."""
+        task = self.task_of(job)
+        for entry in self.workers.entries if job.status == "running" else ():
+            ask = getattr(entry.worker, "said", None)
+            if ask is not None and task in entry.held.values():
+                with suppress(BlockedError):
+                    told: str | None = await ask(task)
+                    return told
+        return None
+
     @staticmethod
     def task_of(job: Job) -> str:
         """The name under which a start of a job holds devices; each start has its own, so that they are told apart."""

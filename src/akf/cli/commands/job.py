@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from akf.client import AKFClient
 
 MAX_SOURCE_BYTES = 1 << 20
+FOLLOW_S = 1.0
+OVER = frozenset({"completed", "failed", "error", "cancelled"})
 NO_CODER = "no coder configured"
 WAITS = "waits"
 """The Server's event that says what a job waits for."""
@@ -86,11 +89,17 @@ def list_all(server: str | None, statuses: list[str], limit: int) -> Result:
 def logs(server: str | None, job: str, follow: bool) -> Result:
     """A job's log; followed, line by line on standard error too."""
     with _client(server) as client:
-        if follow:
-            for event in client.events(job):
-                if event["kind"] == "log":
-                    text = str(event.get("text", ""))
-                    print("\n".join(map(printable, text.splitlines())), file=sys.stderr, flush=True)
+        shown = 0
+        while follow:
+            over = client.get_job_status(job)["status"] in OVER
+            lines = client.get_job_log(job).splitlines()
+            ready = len(lines) if over else max(len(lines) - 1, 0)  # the last one may go on
+            for line in lines[shown:ready]:
+                print(printable(line), file=sys.stderr, flush=True)
+            shown = max(shown, ready)
+            follow = not over
+            if follow:
+                time.sleep(FOLLOW_S)
         return Result({"job_id": job, "log": client.get_job_log(job).splitlines()})
 
 
