@@ -7,15 +7,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 from tests.support import services
-from tests.support.services import GOOD, JOB, Service, until
+from tests.support.services import GOOD, JOB, Service, akf_worker, until
 
 pytest.importorskip("fastapi", reason="services are an extra")
 from akf.client import AKFClient
@@ -41,13 +40,6 @@ def naps(seconds: int) -> str:
         f"import time\nimport numpy\n\nnaps = [{seconds}]\n\nclass ModelNew:\n    def __call__(self, x):\n"
         "        time.sleep(naps.pop() if naps else 0)\n        return numpy.maximum(x, 0)\n"
     )
-
-
-@contextmanager
-def akf_worker(folder: Path, devices: str = "0") -> Iterator[Service]:
-    words = ["akf", "worker", "--backend", "cpu", "--arch", "x86_64", "--devices", devices, "--port", "0"]
-    with services.started([*words, "--folder", str(folder)]) as worker:
-        yield worker
 
 
 def happened(client: AKFClient, job: str, kind: str) -> dict[str, Any]:
@@ -171,7 +163,7 @@ def test_a_worker_that_hangs_is_lost_and_taken_back(tmp_path: Path) -> None:
 
 def test_killed_again_and_again_nothing_is_lost_or_run_to_its_end_twice(tmp_path: Path) -> None:
     """Twenty jobs; the Server is killed four times meanwhile."""
-    with akf_worker(tmp_path / "worker", "0,1") as worker:
+    with akf_worker(tmp_path / "worker", devices="0,1") as worker:
         jobs: list[str] = []
         for number in range(5):
             with services.server(tmp_path / "store") as server, AKFClient(server.url) as client:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,13 +68,13 @@ class Service:
 
 
 @contextmanager
-def started(words: list[str], env: dict[str, str] | None = None) -> Iterator[Service]:
-    """A service for the time of a block."""
+def started(words: list[str], env: dict[str, str] | None = None, within: Sequence[str] = ()) -> Iterator[Service]:
+    """A service for the time of a block, started by the words of `within`."""
     with tempfile.TemporaryDirectory() as folder:
         said = Path(folder) / "said"
         with said.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", *words], stdout=out, stderr=subprocess.STDOUT, cwd=ROOT,
+                [*within, sys.executable, "-m", *words], stdout=out, stderr=subprocess.STDOUT, cwd=ROOT,
                 env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
             )  # fmt: skip
         try:
@@ -92,9 +92,21 @@ def _address(process: subprocess.Popen[bytes], said: Path) -> str | None:
 
 
 @contextmanager
-def server(store: Path, *words: str, port: int = 0, env: dict[str, str] | None = None) -> Iterator[Service]:
+def server(
+    store: Path, *words: str, port: int = 0, env: dict[str, str] | None = None, within: Sequence[str] = ()
+) -> Iterator[Service]:
     """AKF's Server."""
-    with started(["akf", "server", "--port", str(port), "--store", str(store), *words], env) as service:
+    with started(["akf", "server", "--port", str(port), "--store", str(store), *words], env, within) as service:
+        yield service
+
+
+@contextmanager
+def akf_worker(
+    folder: Path, *words: str, devices: str = "0", env: dict[str, str] | None = None, within: Sequence[str] = ()
+) -> Iterator[Service]:
+    """AKF's Worker Service."""
+    own = ["akf", "worker", "--backend", "cpu", "--arch", "x86_64", "--devices", devices, "--port", "0"]
+    with started([*own, "--folder", str(folder), *words], env, within) as service:
         yield service
 
 

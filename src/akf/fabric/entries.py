@@ -46,6 +46,7 @@ class Entry:
         self.load = 0
         self.breaker = Breaker()
         self.held: dict[int, str] = {}
+        self.owed: set[tuple[str, int]] = set()
         self.unanswered = 0
         self.attending: set[asyncio.Future[None]] = set()
 

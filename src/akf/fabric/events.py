@@ -3,6 +3,7 @@
 Invariants:
 - Numbers rise by one, and start at the clock's milliseconds, so that they rise across restarts too.
 - The last ones are kept, and a reader may begin at a number that it knows; what is kept no more is said to be missed.
+  One that is still to come is of before a clock that was set back: everything is new to its reader.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Events:
     async def after(self, number: int | None = None) -> AsyncIterator[Event]:
         """What happens after a number; without one, from now on."""
         at = self._next if number is None else number + 1
+        if at > self._next:
+            at = self._kept[0].number if self._kept else self._next
         while True:
             came = self._came
             if self._kept and at < self._kept[0].number:

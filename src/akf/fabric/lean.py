@@ -7,7 +7,8 @@ and so does a request of these that is wrong: it is answered there, in the contr
 Invariants:
 - A plain request gets the same answer here as on the long way.
 - A device is handed over or it is returned. Whoever is gone when its device comes gets none; whoever is found to have
-  been gone when the answer arrived, because its machine refused the bytes, has it taken back.
+  been gone when the answer arrived, because its machine refused the bytes, has it taken back, and so has whoever is
+  behind a link that was cut before the answer arrived.
 - Requests of one connection are answered in their order.
 """
 
@@ -27,6 +28,7 @@ from akf.contracts.problems import AkfError
 from akf.fabric.access import Access, Who
 from akf.fabric.gate import body_of, status_of
 from akf.fabric.leases import Lease
+from akf.fabric.links import forget, unacknowledged, was_cut
 from akf.fabric.local import LocalWorker
 from akf.fabric.pool import Asked
 
@@ -99,7 +101,7 @@ class _Lean(H11Protocol):
         if self._asked is not None:
             self._worker.pool.withdraw(self._asked)
             self._asked = None
-        if exc is not None:
+        if self._given is not None and not self._arrived(exc):
             self._take_back()
         super().connection_lost(exc)
 
@@ -109,6 +111,14 @@ class _Lean(H11Protocol):
             handle = os.dup(self.transport.get_extra_info("socket").fileno())
             self.loop.call_later(_REFUSED_S, self._look_back, socket.socket(fileno=handle))
         super().eof_received()
+
+    def _arrived(self, why: Exception | None) -> bool:
+        """Whether the last answer reached the other machine; if not, it never will."""
+        connection = self.transport.get_extra_info("socket")
+        if unacknowledged(connection):
+            forget(connection)
+            return False
+        return why is None or was_cut(why)
 
     def _look_back(self, connection: socket.socket) -> None:
         with connection:

@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple
 
 from akf.contracts.problems import ConflictError, IntegrityError, StorageError
 from akf.contracts.text import printable
+from akf.fabric.clock import boot_clock
 from akf.store._system import storage
 
 DATABASE = "leases.sqlite"
@@ -72,11 +73,6 @@ class AuditLine(NamedTuple):
     device: int
     token: int
     why: str
-
-
-def boot_clock() -> float:
-    """Seconds since the machine was started, also while it slept."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class LeaseBook:

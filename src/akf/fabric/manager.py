@@ -8,7 +8,8 @@ Invariants:
   candidate's failure.
 - A capacity that is not known is 1, marked unverified, and asked for again with every probe.
 - A task that is cancelled is ended on its worker before its device is given back.
-- A worker that is silent for too long is lost, and what ran there is tried elsewhere.
+- A worker that is silent for too long is lost, and what ran there is tried elsewhere. When it answers again, what is
+  left of that is ended there, and its devices are given back.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from akf.contracts.problems import AkfError, BlockedError, UsageError
+from akf.contracts.problems import AkfError, BlockedError, StorageError, UsageError
 from akf.fabric.entries import UNVERIFIED, Assignment, Entry, Holds, Want, closed, described, differs, ids_of, name_of
 from akf.fabric.interface import WorkerInterface
 
@@ -239,6 +240,7 @@ class WorkerManager:
         if other:
             entry.breaker.fault(time.monotonic(), other, gone=True)
             return
+        await self._settled(entry)
         devices = ids_of(body)
         if devices and (not entry.verified or entry.devices != devices):
             entry.devices, entry.capacity, entry.verified = devices, len(devices), True
@@ -316,9 +318,29 @@ class WorkerManager:
             await entry.worker.release_device(task_id, device)
         except BlockedError as error:
             self._fault(entry, error)
+            entry.owed.add((task_id, device))
             return  # still noted as held, so that it is given back when the worker answers again
-        if self._holds is not None:
-            self._holds.let_go(entry.name, task_id, device)
+        self._noted(entry, task_id, device)
+
+    def _noted(self, entry: Entry, task_id: str, device: int) -> None:
+        """A device was given back; where that cannot be written down, it is given back once more."""
+        try:
+            if self._holds is not None:
+                self._holds.let_go(entry.name, task_id, device)
+        except StorageError:
+            entry.owed.add((task_id, device))
+        else:
+            entry.owed.discard((task_id, device))
+
+    async def _settled(self, entry: Entry) -> None:
+        """End what a worker that was silent may still run, and give back what it could not be told."""
+        for task_id, device in sorted(entry.owed):
+            try:
+                await entry.worker.cancel(task_id)
+                await entry.worker.release_device(task_id, device)
+            except BlockedError:
+                return
+            self._noted(entry, task_id, device)
 
 
 _NONE = "AKF-E603"

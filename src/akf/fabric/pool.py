@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 from akf.contracts.problems import AkfError, BlockedError, ConflictError, StorageError, UsageError
 from akf.contracts.text import show
-from akf.fabric.leases import Event, Lease, LeaseBook, boot_clock
+from akf.fabric.clock import boot_clock
+from akf.fabric.leases import Event, Lease, LeaseBook
 from akf.fair import FairQueue, Turn
 
 ANONYMOUS = "anonymous"

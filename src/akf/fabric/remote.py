@@ -1,7 +1,8 @@
 """A worker on another machine, over HTTP: an AIKG Worker Service of either generation, or ours.
 
 Invariants:
-- Connections are kept, and every call has a time limit; waiting for a device is the one thing without.
+- Connections are kept, and every call has a time limit; waiting for a device is the one thing without, and ends when
+  the link is cut.
 - Whatever prevents an answer is a `WorkerError` that says what, and whether anybody is there. It is never turned into
   an answer about the candidate.
 - A device that arrives after the caller went away is given back.
@@ -24,6 +25,7 @@ from akf.contracts.problems import BlockedError, ConflictError, UsageError
 from akf.contracts.text import printable, show
 from akf.fabric import answers
 from akf.fabric.interface import REFERENCE_S, VERIFY_S, Leased, Package, Shown
+from akf.fabric.links import OPTIONS
 
 CONNECT_S = 5.0
 STATUS_S = 5.0
@@ -287,7 +289,8 @@ class RemoteWorker:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=16, keepalive_expiry=_KEPT_S)
-            self._client, self._loop = httpx.AsyncClient(limits=limits, trust_env=False), loop
+            transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False, socket_options=OPTIONS)
+            self._client, self._loop = httpx.AsyncClient(transport=transport, trust_env=False), loop
         return self._client
 
 

@@ -25,6 +25,7 @@ from akf.contracts.text import printable, show
 from akf.fabric import stdio
 from akf.fabric.access import Access, demand_loopback
 from akf.fabric.lean import lean_protocol
+from akf.fabric.links import attend
 from akf.fabric.local import LocalWorker
 from akf.fabric.service import create_app
 
@@ -175,6 +176,7 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        attend(listener)
         listener.bind((host, settings.port))
         listener.listen(_BACKLOG)
     except OSError as error:

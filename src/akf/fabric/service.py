@@ -19,16 +19,19 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import FastAPI, File, Form, HTTPException, Query, Request, UploadFile
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException as StarletteError
 from starlette.types import ASGIApp
 
 from akf import __version__
-from akf.contracts.problems import AkfError
+from akf.contracts.problems import AkfError, StorageError
 from akf.fabric import metrics, wire
 from akf.fabric.access import Access, Who
+from akf.fabric.clock import boot_clock
 from akf.fabric.gate import GONE, Gate, GoneError, attended, body_of, status_of
 from akf.fabric.interface import REFERENCE_S, VERIFY_S, Shown
-from akf.fabric.leases import Lease, boot_clock
+from akf.fabric.leases import Lease
 from akf.fabric.local import LocalWorker
 
 PACKAGE_BYTES = 512 * 1024**2
@@ -63,6 +66,7 @@ def create_app(worker: LocalWorker, access: Access | None = None, package_bytes:
     )
     app.add_exception_handler(AkfError, _refused)
     app.add_exception_handler(GoneError, _nobody)
+    app.add_exception_handler(StarletteError, _unparsed)
     _devices(app, worker)
     _packages(app, worker)
     _leases(app, worker)
@@ -86,6 +90,20 @@ async def _refused(_: Request, error: Exception) -> Response:
     if not isinstance(error, AkfError):
         raise error
     return JSONResponse(body_of(error), status_of(error))
+
+
+async def _unparsed(request: Request, error: Exception) -> Response:
+    """A body that the machine could not take is no fault of the body."""
+    if not isinstance(error, StarletteError):
+        raise error
+    if isinstance(error.__cause__, OSError):
+        return await _refused(request, _no_room(error.__cause__))
+    return await http_exception_handler(request, error)
+
+
+def _no_room(error: OSError) -> StorageError:
+    message = f"the package cannot be stored: {error.strerror or error}"
+    return StorageError.of("AKF-F502", message, hint="free space on the worker's disk, and send it again")
 
 
 async def _nobody(_: Request, __: Exception) -> Response:
@@ -329,7 +347,7 @@ async def _stored(package: UploadFile, folder: Path) -> AsyncIterator[Path]:
                 while data := await package.read(_CHUNK):
                     stream.write(data)
         except OSError as error:
-            raise HTTPException(503, f"the package cannot be stored: {error.strerror or error}") from error
+            raise _no_room(error) from error
         yield Path(name)
     finally:
         with suppress(FileNotFoundError):

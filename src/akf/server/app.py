@@ -97,7 +97,8 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 async def _problem(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, AkfError)  # noqa: S101 - registered for it
     status = 507 if isinstance(error, StorageError) else 400
-    return JSONResponse({"detail": _plain("; ".join(problem.message for problem in error.problems))}, status)
+    told = _plain("; ".join(problem.message for problem in error.problems))
+    return JSONResponse({"detail": told, "problems": [_plain(problem.to_json()) for problem in error.problems]}, status)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

@@ -7,7 +7,7 @@ Invariants:
 - A job is started when a worker that answers has room for it; until then it waits, and says so.
 - A Server that is killed finds, when it starts again, what ran: its devices are given back, what still runs there is
   ended, and the job waits again, up to `MAX_STARTS` times.
-- A fault of the infrastructure is `error`, never `failed`.
+- A fault of the infrastructure is `error`, never `failed`; a disk that is full is neither: the job waits for room.
 - A cancelled job is `cancelled` when its process tree has ended.
 """
 
@@ -251,13 +251,29 @@ class ServerJobManager:
             self.limits.patience_s,
         )  # fmt: skip
         try:
-            conclusion = await executor(job.request["job_type"])(context)
+            conclusion = await self._with_room(job, context)
         except AkfError as error:
             outcome = "infra_error" if isinstance(error, BlockedError) else None
             conclusion = Conclusion("error", None, str(error.problems[0]), outcome)
         except Exception as error:  # noqa: BLE001 - whatever a plug-in does, its job ends and says why
             conclusion = Conclusion("error", None, printable(f"{type(error).__name__}: {error}")[:2000])
         self._finish(job.id, conclusion)
+
+    async def _with_room(self, job: Job, context: JobContext) -> Conclusion:
+        """What a job's executor makes of it; what could not be written is done again when there is room."""
+        for _ in range(MAX_STARTS - 1):
+            try:
+                return await executor(job.request["job_type"])(context)
+            except StorageError as error:
+                await self._room(job.id, str(error.problems[0]))
+        return await executor(job.request["job_type"])(context)
+
+    async def _room(self, identity: str, why: str) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            with suppress(StorageError):
+                self.store.event(identity, "disk_full", {"why": why})
+                return
 
     def _was_cancelled(self, identity: str) -> None:
         """A running job was ended: by its user, or because the Server stops."""

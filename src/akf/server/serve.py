@@ -24,6 +24,7 @@ import uvicorn
 from akf.contracts.problems import BlockedError, ConflictError
 from akf.fabric.access import demand_loopback, of_environment
 from akf.fabric.hardware import state_folder
+from akf.fabric.links import attend
 from akf.server.app import application
 from akf.server.jobs import Limits, ServerJobManager
 from akf.server.store import Store
@@ -102,6 +103,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        attend(made)
         made.bind(address)
         made.listen(512)
         made.set_inheritable(False)

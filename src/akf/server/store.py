@@ -6,7 +6,8 @@ Invariants:
   whatever way.
 - A job that is over stays so: nothing changes its status any more.
 - Events of all jobs have rising numbers, so a reader who was away goes on from the last one that it saw.
-- Retention removes jobs that are over, oldest first, with their events; never one that waits or runs.
+- Retention removes jobs that are over, oldest first, with their events; never one that waits or runs. A wall clock that
+  is set while the Server runs makes none older.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from akf.contracts.problems import BlockedError, ConflictError, IntegrityError, StorageError
+from akf.fabric.clock import unix_time
 
 OVER = ("completed", "failed", "error", "cancelled")
 STATUSES = ("pending", "running", *OVER)
@@ -127,7 +128,7 @@ class Store:
         with self._written():
             self._base.execute(
                 "INSERT INTO jobs (id, user, status, priority, request, submit_time) VALUES (?, ?, 'pending', ?, ?, ?)",
-                (identity, user, request.get("priority", 0), orjson.dumps(request), time.time()),
+                (identity, user, request.get("priority", 0), orjson.dumps(request), unix_time()),
             )
             self._event(identity, "submitted", {"user": user})
         found = self.job(identity)
@@ -170,7 +171,7 @@ class Store:
             "WHERE id = ? AND status = 'pending'"
         )
         with self._written():
-            begun = self._base.execute(query, (time.time(), identity)).rowcount == 1
+            begun = self._base.execute(query, (unix_time(), identity)).rowcount == 1
             if begun:
                 self._event(identity, "started", {})
         return begun
@@ -192,7 +193,7 @@ class Store:
         )
         stored = None if result is None else orjson.dumps(result, default=str)
         with self._written():
-            ended = self._base.execute(query, (status, stored, error, outcome, time.time(), identity)).rowcount == 1
+            ended = self._base.execute(query, (status, stored, error, outcome, unix_time(), identity)).rowcount == 1
             if ended:
                 self._event(identity, "finished", {"status": status, "error": error, "outcome": outcome})
         return ended
@@ -207,7 +208,7 @@ class Store:
         if len(stored) > LONGEST_EVENT_BYTES:
             stored = orjson.dumps({"left_out_bytes": len(stored)})
         query = "INSERT INTO events (job, time, kind, data) VALUES (?, ?, ?, ?)"
-        self._base.execute(query, (job, time.time(), kind, stored))
+        self._base.execute(query, (job, unix_time(), kind, stored))
 
     def events(self, job: str | None, after: int, limit: int) -> list[Event]:
         """What happened after an event, in order; of one job, or of all."""
@@ -258,7 +259,7 @@ class Store:
             f"(SELECT number FROM jobs WHERE {over} ORDER BY number DESC LIMIT 1 OFFSET ?), 0))"
         )
         with self._written():
-            gone = self._base.execute(query, (time.time() - older_than_s, keep)).rowcount
+            gone = self._base.execute(query, (unix_time() - older_than_s, keep)).rowcount
             if gone:
                 self._base.execute("DELETE FROM events WHERE job NOT IN (SELECT id FROM jobs)")
         return gone
