@@ -44,6 +44,31 @@ def test_what_is_no_graph_is_refused_and_not_drawn(tmp_path: Path, text: str, co
     assert not (tmp_path / "x.svg").exists()
 
 
+def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    text = (
+        '{"nodes": [{"id": "a", "action": "do", "needs": ["b"], "tries": 2},'
+        ' {"id": "b", "action": "do", "needs": ["a"]}, {"id": "b", "action": "do"},'
+        ' {"action": "do", "attempts": 0}, 7, {"id": "c", "action": "do", "needs": ["cc"]}],'
+        ' "loops": [{"id": "l", "nodes": ["c", "x"], "until": {"node": "a", "equals": 1}}], "loop": []}'
+    )
+    (tmp_path / "bad.json").write_text(text)
+    answer = inside("runtime", "graph", tmp_path / "bad.json")
+    said = [(problem["code"], problem["pointer"]) for problem in answer.document["problems"]]
+    assert sorted(said) == [
+        ("AKF-F701", "/loop"),
+        ("AKF-F701", "/loops/0"),
+        ("AKF-F701", "/nodes/0/tries"),
+        ("AKF-F701", "/nodes/3"),
+        ("AKF-F701", "/nodes/3/attempts"),
+        ("AKF-F701", "/nodes/4"),
+        ("AKF-F702", "/loops/0/nodes"),
+        ("AKF-F702", "/nodes/2/id"),
+        ("AKF-F702", "/nodes/5"),
+        ("AKF-F703", "/nodes/0/needs"),
+        ("AKF-F704", "/loops/0/until"),
+    ]
+
+
 def test_text_of_a_graph_is_text_of_the_picture() -> None:
     until = {"node": "a", "equals": "</title><script>alert(1)</script>\u202e"}
     graph = Graph((Node("a", "do", when={"not": until}),), (Loop("l", ("a",), until, 2),))

@@ -141,6 +141,33 @@ class TestSleep:
                 share.forget(turn.tenant)
         assert served > 0
 
+    def test_tenants_that_come_once_are_not_all_kept(self) -> None:
+        share, most = FairShare(), 0
+        share.wake("stays")
+        for index in range(5_000):
+            share.wake(f"once-{index}", index % 7)
+            turn = share.take()
+            assert turn is not None
+            share.settle(turn, MS)
+            share.sleep(f"once-{index}")
+            most = max(most, len(share))
+        assert most < 1_000
+
+    def test_who_is_ahead_is_remembered(self) -> None:
+        share = FairShare()
+        for name in ("ahead", "other"):
+            share.wake(name)
+        turn = share.take()
+        assert turn is not None
+        share.settle(turn, 1_000 * MS)
+        before = share.runtime_ns(turn.tenant)
+        share.sleep(turn.tenant)
+        for index in range(1_000):
+            share.wake(f"new-{index}")
+            share.sleep(f"new-{index}")
+        share.wake(turn.tenant)
+        assert share.runtime_ns(turn.tenant) == before
+
 
 class TestQueue:
     def test_first_in_first_out_within_a_tenant_and_in_turn_between_them(self) -> None:

@@ -112,6 +112,28 @@ class TestStop:
             each.join(timeout=30)
         assert told == ["AKF-P702"] * 3
 
+    def test_and_whoever_waits_for_a_place(self) -> None:
+        kernel = made(Does("echo", echo), limit=1)
+        kernel.submit(FORM)
+        told: list[str] = []
+        begun = threading.Barrier(3)
+
+        def wait() -> None:
+            begun.wait(timeout=30)
+            with pytest.raises(PreconditionError) as refused:
+                kernel.submit(FORM, wait_s=None)
+            told.append(refused.value.problems[0].code)
+
+        waiting = [threading.Thread(target=wait, daemon=True) for _ in range(2)]
+        for each in waiting:
+            each.start()
+        begun.wait(timeout=30)
+        kernel.stop()
+        for each in waiting:
+            each.join(timeout=30)
+        assert told == ["AKF-P702"] * 2
+        assert len(kernel.queue) == 1
+
     def test_and_nothing_runs_any_more(self) -> None:
         kernel = made(Does("echo", echo))
         with kernel:

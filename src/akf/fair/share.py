@@ -11,6 +11,8 @@ Invariants:
   back. Who is new starts there. So newcomers start behind whoever has waited, and without end they starve nobody.
 - Who comes back from sleep has the virtual runtime that it left with, but at least the queue's virtual time less one
   latency period (the period over the weight of all who are busy): sleep is credited with one period and no more.
+- A tenant that neither asks nor has a turn is forgotten in time, once it is not ahead of the queue's virtual time: it
+  comes back as new, and has lost no more than the credit for its sleep. So as many are kept as are needed, not all.
 - Turns are never interrupted. The period is therefore stretched, as CFS does for its least granularity: it is the least
   time in which every busy tenant's part by weight holds one of its longest turns, and never below the latency. Nobody
   who waits does so longer than the stretched period times the number of busy tenants, and the longest turn.
@@ -24,6 +26,7 @@ from akf.fair.weights import UNIT, weight
 LATENCY_NS = 6_000_000
 """The default latency period: that of CFS on one core."""
 _SCALE = UNIT << 20
+_FEW = 256
 
 
 class Turn(NamedTuple):
@@ -58,6 +61,7 @@ class FairShare:
         self._tenants: dict[str, _Tenant] = {}
         self._heap: list[tuple[int, int, str]] = []
         self._now = 0
+        self._most = _FEW
         self._weight = 0
         self._count = 0
 
@@ -80,6 +84,7 @@ class FairShare:
         else:
             self._weight += of_weight
             if found is None:
+                self._sweep()
                 found = self._tenants[tenant] = _Tenant(self._now, of_weight, self._latency_ns)
             found.weight = of_weight
             found.runtime = max(found.runtime, self._now - self._latency_ns * _SCALE // self._weight)
@@ -132,6 +137,9 @@ class FairShare:
         if found is not None and not found.asks and not found.taken:
             del self._tenants[tenant]
 
+    def __len__(self) -> int:
+        return len(self._tenants)
+
     def runtime_ns(self, tenant: str) -> int:
         """The tenant's virtual runtime, as nanoseconds at nice 0."""
         return self._tenants[tenant].runtime >> 20
@@ -150,6 +158,16 @@ class FairShare:
         if len(self._heap) > 2 * len(self._tenants) + 64:
             asking = self._tenants.items()
             self._heap = sorted((each.runtime, each.since, name) for name, each in asking if each.asks)
+
+    def _sweep(self) -> None:
+        """Forget who is idle and not ahead, whenever there are twice as many tenants as were left the last time."""
+        if len(self._tenants) < self._most:
+            return
+        kept = {
+            name: each for name, each in self._tenants.items() if each.asks or each.taken or each.runtime > self._now
+        }
+        self._tenants = kept
+        self._most = 2 * len(kept) + _FEW
 
     def _rest(self, found: _Tenant) -> None:
         if not found.taken:

@@ -4,6 +4,7 @@ Invariants:
 - A cycle is found with a shortest way through any one of its nodes, and named in the order in which it is gone.
 - A loop counts as one node for all that stands outside: a way that leaves it and comes back is a cycle, too.
 - A node is in at most one loop; a loop's condition asks about nodes of the loop.
+- What is wrong in one place hides nothing in another: cycles are looked for among the needs that are known.
 """
 
 from __future__ import annotations
@@ -28,11 +29,10 @@ def check(graph: Graph, found: Faults) -> None:
         if node.needs:
             _known(node.needs, places, f"/nodes/{index}", f"node {show(node.id)} needs", found)
     loops = _loops(graph, places, found)
-    if not found:
-        needs = {node.id: node.needs for node in graph.nodes}
-        path = cycle(needs) or (_through_loops(needs, loops) if loops else None)
-        if path is not None:
-            found.append(_cycle(path, f"/nodes/{places[path[0]]}/needs"))
+    needs = {name: [need for need in graph.nodes[index].needs if need in places] for name, index in places.items()}
+    path = cycle(needs) or (_through_loops(needs, loops) if loops else None)
+    if path is not None:
+        found.append(_cycle(path, f"/nodes/{places[path[0]]}/needs"))
 
 
 def cycle(needs: Mapping[str, Iterable[str]]) -> list[str] | None:
@@ -118,7 +118,8 @@ def _known(ids: Iterable[str], places: Mapping[str, int], pointer: str, words: s
     for each in ids:
         if each not in places:
             near = did_you_mean(each, places) if len(found) < SHOWN else None
-            hint = f"did you mean {near}?" if near else f"nodes are {', '.join(list(places)[:10])}"
+            named = [name for name in places if not name.startswith("/")][:10]
+            hint = f"did you mean {near}?" if near else f"nodes are {', '.join(named)}"
             found.append(Fault("AKF-F702", pointer, f"{words} {show(each)}, which is no node", hint))
 
 

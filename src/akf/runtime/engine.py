@@ -263,12 +263,17 @@ class Engine:
             self._ready.push(task.tenant, (task, ready.popleft()), task.nice)
             self._asking[task.tenant] = self._asking.get(task.tenant, 0) + 1
 
+    def _asked(self, tenant: str) -> None:
+        self._asking[tenant] -= 1
+        if not self._asking[tenant]:
+            del self._asking[tenant]
+
     def _pump(self) -> None:
         """Give ready nodes to idle workers."""
         pool = self.pool
         while self.broken is None and pool.idle and (got := self._ready.pop()) is not None:
             turn, (task, name) = got
-            self._asking[task.tenant] -= 1
+            self._asked(task.tenant)
             if self.serving:
                 self._admit(task.tenant)
             state = task.state
@@ -283,7 +288,7 @@ class Engine:
         version = self.pool.scheduler.acquire(node.action, task.graph.default_role)
         if version is None:
             self._ready.settle(turn, 0)
-            self._asking[task.tenant] += 1
+            self._asking[task.tenant] = self._asking.get(task.tenant, 0) + 1
             self._absent.append((time.monotonic() + self.limits.absent_s, task, name))
             self._watch()
             return
@@ -422,6 +427,7 @@ class Engine:
                 waiter.set_exception(error)
             task.waiters = None
         self._after.clear()
+        self.queue.wake()
 
     def _done(self, seq: int) -> None:
         """Hand out outcomes of tasks whose end is published."""
@@ -453,7 +459,7 @@ class Engine:
         self._unblock(now)
         while self._absent and self._absent[0][0] <= now:
             _, task, name = self._absent.popleft()
-            self._asking[task.tenant] -= 1
+            self._asked(task.tenant)
             if task.state is not None and task.state.status not in FINAL:
                 self._no_agent(task, task.state, name)
         if self._absent or self.pool.busy():

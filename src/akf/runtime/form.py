@@ -4,6 +4,8 @@ Invariants:
 - Unknown fields are refused, so that a misspelt one is not a limit that silently does not hold.
 - What a node's input refers to, and what its condition asks about, becomes a need of it.
 - `Faults` collects places and words; who has the file knows the lines.
+- A node or loop that is at fault is not left out: what can be read of it stays, so that nothing else is said to be
+  unknown for its sake. One without an id of its own is named by its place, which no id can be.
 """
 
 from __future__ import annotations
@@ -92,37 +94,45 @@ GRAPH: dict[str, Check] = {
 
 
 def read(form: Any, found: Faults) -> Graph | None:
-    """The graph of a form; none where the form is at fault."""
-    if not _fields(form, GRAPH, ("nodes",), "", found):
+    """What can be read of a form; none where it has no list of nodes. It is a graph where nothing was found."""
+    _fields(form, GRAPH, ("nodes",), "", found)
+    listed = _sound(form, GRAPH, "nodes", [])
+    if not listed:
         return None
-    nodes = [_node(each, f"/nodes/{index}", found) for index, each in enumerate(form["nodes"])]
-    loops = [_loop(each, f"/loops/{index}", found) for index, each in enumerate(form.get("loops", []))]
-    if found:
-        return None
-    whole = tuple(node for node in nodes if node is not None)
-    return Graph(whole, tuple(loop for loop in loops if loop is not None), form.get("default_role"))
+    nodes = [_node(each, f"/nodes/{index}", found) for index, each in enumerate(listed)]
+    loops = [_loop(each, f"/loops/{index}", found) for index, each in enumerate(_sound(form, GRAPH, "loops", []))]
+    return Graph(tuple(nodes), tuple(loops), form.get("default_role"))
 
 
-def _node(form: Any, pointer: str, found: Faults) -> Node | None:
-    if not _fields(form, NODE, ("id", "action"), pointer, found):
-        return None
+def _node(form: Any, pointer: str, found: Faults) -> Node:
+    _fields(form, NODE, ("id", "action"), pointer, found)
+    form = form if isinstance(form, dict) else {}
     when = form.get("when")
     if when is not None and not _condition(when, f"{pointer}/when", found):
-        return None
-    needs = list(form.get("needs", []))
+        when = None
+    needs = list(_sound(form, NODE, "needs", []))
     needs += _references(form.get("input"), f"{pointer}/input", found)
     if when is not None:
         needs += nodes_of(when)
-    values = {name: form[name] for name in NODE if name in form and name != "needs"}
-    return Node(**values, needs=tuple(dict.fromkeys(needs)))
+    usual = {**Node._field_defaults, "id": pointer, "action": pointer}
+    values = {name: _sound(form, NODE, name, usual[name]) for name in NODE}
+    return Node(**{**values, "when": when, "needs": tuple(dict.fromkeys(needs))})
 
 
-def _loop(form: Any, pointer: str, found: Faults) -> Loop | None:
-    if not _fields(form, LOOP, ("id", "nodes", "until", "max_rounds"), pointer, found):
-        return None
-    if not _condition(form["until"], f"{pointer}/until", found):
-        return None
-    return Loop(**{**form, "nodes": tuple(form["nodes"])})
+def _loop(form: Any, pointer: str, found: Faults) -> Loop:
+    _fields(form, LOOP, ("id", "nodes", "until", "max_rounds"), pointer, found)
+    form = form if isinstance(form, dict) else {}
+    until = form.get("until")
+    if "until" in form and not _condition(until, f"{pointer}/until", found):
+        until = None
+    usual = {"id": pointer, "nodes": [], "max_rounds": 1, "exhausted": "fail"}
+    values = {name: _sound(form, LOOP, name, value) for name, value in usual.items()}
+    return Loop(**{**values, "until": until or {}, "nodes": tuple(values["nodes"])})
+
+
+def _sound(form: Any, known: dict[str, Check], name: str, usual: Any) -> Any:
+    """A field as it is, or as usual where it is not there or at fault."""
+    return form[name] if isinstance(form, dict) and name in form and known[name][0](form[name]) else usual
 
 
 def _condition(form: Any, pointer: str, found: Faults) -> bool:

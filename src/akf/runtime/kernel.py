@@ -96,6 +96,7 @@ class Kernel:
             QueueFull: there is no place in the queue.
             ConflictError: another task has the id.
             UsageError: no nice value, or no id.
+            PreconditionError: the runtime was stopped, before or while the task waited for a place.
         """
         graph = self.compiler.compile(task)
         self.scheduler.check(graph)
@@ -104,7 +105,7 @@ class Kernel:
             hint = "letters, digits, . _ : - and not t with a number, which the runtime gives"
             raise UsageError.of("AKF-U703", f"{show(task_id)} cannot be a task's id", found=task_id, hint=hint)
         engine = self._running()
-        self.queue.reserve(wait_s)
+        self.queue.reserve(wait_s, ended=lambda: engine.broken)
         made = Task(task_id or f"t{next(self._numbers)}", graph, tenant, nice)
         if task_id is None and self.journal is None:
             engine.post(engine.accept, made, None)

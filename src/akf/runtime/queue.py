@@ -2,7 +2,8 @@
 
 Invariants:
 - A take is one step under the lock: never two takers of one task, never a wait where somebody else was quicker.
-- The queue holds at most its limit. Who pushes into a full one waits as long as it said, and then gets `QueueFull`.
+- The queue holds at most its limit. Who pushes into a full one waits as long as it said, and then gets `QueueFull`;
+  who waits for a runtime that ends is told so at once.
 - `push` and `pop` may be called from any thread.
 """
 
@@ -10,9 +11,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
-from akf.contracts.problems import PreconditionError
+from akf.contracts.problems import AkfError, PreconditionError
 from akf.contracts.text import show
 from akf.fair import LATENCY_NS, FairShare
 
@@ -44,18 +46,30 @@ class TaskQueue:
         with self._lock:
             return self._taken
 
-    def reserve(self, wait_s: float | None = 0.0, *, force: bool = False) -> None:
+    def reserve(
+        self,
+        wait_s: float | None = 0.0,
+        *,
+        force: bool = False,
+        ended: Callable[[], AkfError | None] = lambda: None,
+    ) -> None:
         """Take up a place that `enter` will fill.
 
         Args:
             wait_s: how long to wait for a free place; None waits as long as it takes.
             force: above the limit, for what was accepted before.
+            ended: why nothing is taken any more, where that is so; asked again after `wake`.
 
         Raises:
             QueueFull: there are none.
+            AkfError: what `ended` says.
         """
         with self._lock:
-            if not force and not self._changed.wait_for(lambda: self._taken < self.limit, wait_s):
+            there = force or self._changed.wait_for(lambda: self._taken < self.limit or ended() is not None, wait_s)
+            why = ended()
+            if why is not None:
+                raise why
+            if not there:
                 message = f"the queue is full: {self._taken} tasks wait, its limit is {self.limit}"
                 hint = "submit later, wait for a place with wait_s, or raise the limit"
                 raise QueueFull.of("AKF-P701", message, found=self._taken, expected=self.limit, hint=hint)
@@ -70,6 +84,11 @@ class TaskQueue:
         with self._lock:
             self._share.wake(tenant, nice)
             self._waiting.setdefault(tenant, deque()).append(task)
+
+    def wake(self) -> None:
+        """Let whoever waits for a place ask again whether there will be one."""
+        with self._lock:
+            self._changed.notify_all()
 
     def free(self) -> None:
         """Give a place back that was reserved and not filled."""
