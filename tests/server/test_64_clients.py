@@ -27,7 +27,7 @@ from akf.client import AKFClient
 
 pytestmark = pytest.mark.soak
 SECONDS = float(os.environ.get("AKF_CLIENTS_S", "60"))
-DEVICES, JOBS_EVERY_S, IDLE_S = 4, 3.0, 5
+DEVICES, JOBS_EVERY_S, LOOKS, IDLE_S = 4, 3.0, 12, 5
 
 
 def test_64_clients_on_4_devices_lose_nothing(tmp_path: Path) -> None:
@@ -44,14 +44,18 @@ def test_64_clients_on_4_devices_lose_nothing(tmp_path: Path) -> None:
         jobs: list[str] = []
         dice = random.Random(1)
         killed = 0
+        lent: list[int] = []
         while time.time() < until_at:
             jobs.append(client.submit_job(**JOB, init_code=GOOD))
             killed += _dies(worker, dice)
-            time.sleep(JOBS_EVERY_S)
+            for _ in range(LOOKS):
+                time.sleep(JOBS_EVERY_S / LOOKS)
+                lent.append(DEVICES - _free(worker))
         told = [orjson.loads(each.communicate(timeout=180)[0]) for each in crowd]
         done = Counter(client.wait_for_completion(job, timeout=300)["status"] for job in jobs)
         leaked = _still_lent(worker)
-        figures = _figures(told, done, len(jobs), killed, processes_with(marker)) | {"leaked devices": leaked}
+        figures = _figures(told, done, len(jobs), killed, processes_with(marker))
+        figures |= {"leaked devices": leaked, "devices lent, %": round(100 * sum(lent) / len(lent) / DEVICES, 1)}
         for name, value in figures.items():
             print(f"| {name} | {value} |")
         assert [figures[name] for name in MUST_BE_0] == [0] * len(MUST_BE_0), figures
@@ -92,7 +96,7 @@ def _figures(
         "double grants": double,
         "orphan processes": len(orphans),
         "clients that were refused": sum(each["refused"] for each in told),
-        "device use by the clients, %": round(100 * used / (SECONDS * DEVICES), 1),
+        "devices held by clients that live, %": round(100 * used / (SECONDS * DEVICES), 1),
         "wait p50, ms": round(1e3 * waits[len(waits) // 2], 1),
         "wait p99, ms": round(1e3 * waits[len(waits) * 99 // 100], 1),
     }

@@ -39,7 +39,6 @@ class Events:
         self._kept.append(Event(self._next, kind, data))
         self._next += 1
         self._came.set()
-        self._came = asyncio.Event()
 
     def close(self) -> None:
         """Nothing happens any more; readers end."""
@@ -52,6 +51,8 @@ class Events:
         if at > self._next:
             at = self._kept[0].number if self._kept else self._next
         while True:
+            if self._came.is_set() and not self._closed:
+                self._came = asyncio.Event()
             came = self._came
             if self._kept and at < self._kept[0].number:
                 yield Event(self._kept[0].number - 1, "missed", {"events": self._kept[0].number - at})
@@ -61,5 +62,4 @@ class Events:
                 yield event
             if self._closed:
                 return
-            if came is self._came:
-                await came.wait()
+            await came.wait()

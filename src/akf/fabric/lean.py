@@ -14,11 +14,14 @@ Invariants:
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import select
 import socket
 from contextlib import suppress
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qsl
 
 import orjson
@@ -27,10 +30,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from akf.contracts.problems import AkfError
 from akf.fabric.access import Access, Who
 from akf.fabric.gate import body_of, status_of
+from akf.fabric.held import Asked
 from akf.fabric.leases import Lease
 from akf.fabric.links import forget, unacknowledged, was_cut
 from akf.fabric.local import LocalWorker
-from akf.fabric.pool import Asked
 
 _STATUS = b"GET /api/v1/status HTTP/1.1\r\n"
 _ACQUIRE = b"POST /api/v1/acquire_device HTTP/1.1\r\n"
@@ -39,11 +42,20 @@ _STARTS = (_STATUS, _ACQUIRE, _RELEASE)
 _FORM = b"application/x-www-form-urlencoded"
 _TRICKS = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"connection"})
 _LONGEST = 16 * 1024
+_HEADS = 256
+"""How many heads are kept: a client sends the same one again and again."""
+_PLAINEST = re.compile(rb"task_id=([A-Za-z0-9_.~-]+)(?:&device_id=([0-9]+))?")
 _DIGITS = 19
 _GONE = select.POLLRDHUP | select.POLLHUP | select.POLLERR
 _REFUSED_S = 0.2
 """How long after a connection's end its other side may still refuse what was sent."""
 _REASONS = {200: b"OK", 409: b"Conflict", 503: b"Service Unavailable"}
+
+
+class _Head(NamedTuple):
+    start: bytes
+    form: bool
+    who: Who
 
 
 class _Request(NamedTuple):
@@ -58,6 +70,7 @@ def lean_protocol(worker: LocalWorker, access: Access) -> type[H11Protocol]:
     class Lean(_Lean):
         _worker = worker
         _access = access
+        _heads: ClassVar[dict[bytes, _Head]] = {}
 
     return Lean
 
@@ -65,12 +78,15 @@ def lean_protocol(worker: LocalWorker, access: Access) -> type[H11Protocol]:
 class _Lean(H11Protocol):
     _worker: LocalWorker
     _access: Access
+    _heads: ClassVar[dict[bytes, _Head]]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._kept = b""
         self._asked: Asked | None = None
         self._given: Lease | None = None
+        self._answered_s = 0.0
+        self._idle: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         """Answer what is plain, pass on everything else."""
@@ -103,6 +119,8 @@ class _Lean(H11Protocol):
             self._asked = None
         if self._given is not None and not self._arrived(exc):
             self._take_back()
+        if self._idle is not None:
+            self._idle.cancel()
         super().connection_lost(exc)
 
     def eof_received(self) -> None:
@@ -135,6 +153,26 @@ class _Lean(H11Protocol):
         return idle and not self.conn.trailing_data[0]
 
     def _plain(self, head: bytes, body: bytes) -> _Request | None:
+        known = self._heads.get(head)
+        if known is None:
+            known = self._read(head)
+            if known is None:
+                return None
+            if len(self._heads) >= _HEADS:
+                self._heads.clear()
+            self._heads[head] = known
+        start, who = known.start, known.who
+        if start == _STATUS:
+            return _Request(start, {}, who) if not body else None
+        form = _plain_form(body) if known.form else {}
+        wanted = {"task_id"} if start == _ACQUIRE else {"task_id", "device_id"}
+        number = form.get("device_id", "0")
+        if form.keys() != wanted or len(form["task_id"]) > _LONGEST or not number.isascii() or not number.isdigit():
+            return None
+        return _Request(start, form, who) if len(number) <= _DIGITS else None
+
+    def _read(self, head: bytes) -> _Head | None:
+        """What a head says, when it is plain: it says the same each time that it comes."""
         lines = head.split(b"\r\n")
         headers: dict[bytes, bytes] = {}
         for line in lines[1:]:
@@ -152,14 +190,7 @@ class _Lean(H11Protocol):
         start = lines[0] + b"\r\n"
         if who is None or not who.may("reader" if start == _STATUS else "user"):
             return None
-        if start == _STATUS:
-            return _Request(start, {}, who) if not body else None
-        form = _plain_form(body) if headers.get(b"content-type") == _FORM else {}
-        wanted = {"task_id"} if start == _ACQUIRE else {"task_id", "device_id"}
-        number = form.get("device_id", "0")
-        if form.keys() != wanted or len(form["task_id"]) > _LONGEST or not number.isascii() or not number.isdigit():
-            return None
-        return _Request(start, form, who) if len(number) <= _DIGITS else None
+        return _Head(start, headers.get(b"content-type") == _FORM, who)
 
     def _answer(self, request: _Request) -> bool:
         """Answer, or ask for a device; tells whether the answer is given."""
@@ -213,10 +244,31 @@ class _Lean(H11Protocol):
             return
         data = orjson.dumps(body)
         head = b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
-        self.transport.write(head % (status, _REASONS.get(status, b"Bad Request"), len(data)) + data)
+        self._send(head % (status, _REASONS.get(status, b"Bad Request"), len(data)) + data)
+
+    def _send(self, answer: bytes) -> None:
         self.server_state.total_requests += 1
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self._answered_s = self.loop.time()
+        if self._idle is None:
+            self._idle = self.loop.call_later(self.timeout_keep_alive, self._look_idle)
+        self._worker.pool.when_stored(partial(self._write, answer))
+
+    def _write(self, answer: bytes) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(answer)
+
+    def _look_idle(self) -> None:
+        """One timer a connection, not one an answer: it looks whether the last answer is long ago."""
+        self._idle = None
+        if self.transport.is_closing() or self.timeout_keep_alive_task is not None:
+            return
+        left_s = self._answered_s + self.timeout_keep_alive - self.loop.time()
+        if self._asked is not None or not self._between_requests():
+            left_s = self.timeout_keep_alive
+        if left_s > 0:
+            self._idle = self.loop.call_later(left_s, self._look_idle)
+        else:
+            self.timeout_keep_alive_handler()
 
 
 def _body_size(head: bytes) -> int | None:
@@ -232,6 +284,10 @@ def _body_size(head: bytes) -> int | None:
 
 def _plain_form(data: bytes) -> dict[str, str]:
     """The fields of a form; none when it is not plain."""
+    found = _PLAINEST.fullmatch(data)
+    if found is not None:
+        task, device = found.groups()
+        return {"task_id": task.decode()} | ({"device_id": device.decode()} if device is not None else {})
     with suppress(ValueError):
         pairs = parse_qsl(data.decode("ascii"), keep_blank_values=True, strict_parsing=True, max_num_fields=4)
         if len({name for name, _ in pairs}) == len(pairs):

@@ -1,7 +1,8 @@
 """Leases of devices on the disk, so that a service that is killed knows what it had lent.
 
 Invariants:
-- A lease is on the disk before anybody has it, and its end before anybody else has the device.
+- A lease is on the disk before anybody has it, and its end before anybody else has the device: what is written down
+  between two commits gets there together or not at all, and who writes tells nobody before the commit.
 - Tokens rise for ever: each is larger than all that were given, and the clock's milliseconds at least, so they rise
   even where the file was lost.
 - Times are those of the boot clock, which nobody can set. After a boot nothing of before runs, and no lease holds.
@@ -121,10 +122,13 @@ class LeaseBook:
             self.lost = tuple(self.held())
         for lease in self.lost:
             self._write("reclaimed", lease, "the machine was started again")
+        self.commit()
         self._database.execute("insert or replace into state values ('boot', ?)", (boot,))
 
     def close(self) -> None:
         """Let the folder go; the leases hold on."""
+        with suppress(sqlite3.Error, StorageError):
+            self.commit()
         with suppress(sqlite3.Error):
             self._database.close()
         os.close(self._lock)
@@ -146,6 +150,7 @@ class LeaseBook:
         """Write down that a lease is in use."""
         lease = lease._replace(seen_s=boot_clock())
         with self._stored():
+            self._begin()
             self._database.execute(
                 "update lease set seen_s = ?, ttl_s = ? where id = ?", (lease.seen_s, lease.ttl_s, lease.id)
             )
@@ -159,6 +164,7 @@ class LeaseBook:
         """Write down a release that released nothing."""
         known = device if abs(device) <= _LARGEST_DEVICE else -1
         with self._stored():
+            self._begin()
             self._audit("refused", Lease("", task, tenant, known, 0, None, 0.0, 0.0), why)
 
     def audit(self, most: int = 1000) -> list[AuditLine]:
@@ -166,21 +172,33 @@ class LeaseBook:
         rows = self._database.execute("select * from audit order by at desc limit ?", (most,)).fetchall()
         return [AuditLine(*row) for row in reversed(rows)]
 
+    def commit(self) -> None:
+        """Put on the disk what was written down since the last time; all of it, or nothing."""
+        if self._database.in_transaction:
+            with self._stored():
+                self._database.execute("commit")
+
     def _write(self, event: Event, lease: Lease, why: str) -> None:
-        with self._stored(), self._database:
-            self._database.execute("begin immediate")
+        with self._stored():
+            self._begin()
             if event == "granted":
                 self._database.execute("insert into lease values (?, ?, ?, ?, ?, ?, ?, ?)", lease)
             else:
                 self._database.execute("delete from lease where id = ?", (lease.id,))
             self._audit(event, lease, why)
 
+    def _begin(self) -> None:
+        if not self._database.in_transaction:
+            self._database.execute("begin immediate")
+
     @contextmanager
     def _stored(self) -> Iterator[None]:
-        """What cannot be written is said as a fault of the storage."""
+        """What cannot be written is said as a fault of the storage, with all that was written down with it."""
         try:
             yield
         except sqlite3.OperationalError as error:
+            if self._database.in_transaction:
+                self._database.execute("rollback")
             hint = "free space on its file system; what was lent stays lent, and nothing new is"
             raise StorageError.of(
                 "AKF-F501", f"{DATABASE} cannot be written: {error}", file=str(self._path), hint=hint

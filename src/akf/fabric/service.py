@@ -133,6 +133,7 @@ def _devices(app: FastAPI, worker: LocalWorker) -> None:
     ) -> Any:
         """Give a device back; what this task does not hold is left alone."""
         await worker.release_device(task_id, device_id, _who(request).name)
+        await worker.pool.stored()
         return {"status": "ok"}
 
 
@@ -264,7 +265,9 @@ def _leases(app: FastAPI, worker: LocalWorker) -> None:
         lease_id: str, token: Annotated[int, Form(ge=0, lt=2**63, description="The lease's fencing token.")]
     ) -> Any:
         """Give a leased device back; what runs under the lease is ended."""
-        return {"released": worker.pool.release_lease(lease_id, token)}
+        released = worker.pool.release_lease(lease_id, token)
+        await worker.pool.stored()
+        return {"released": released}
 
     @app.get("/api/v1/leases", response_model=wire.LeaseViews, tags=["leases"])
     async def leases(request: Request) -> Any:
