@@ -6,10 +6,12 @@ say `peer missing`. The plain route does nothing but parse one form field and an
 lends no device and writes nothing down.
 
 Every side runs as a process of its own on this machine and is called on kept connections by the same client, which
-writes bytes to sockets; what it costs itself is in the times of both. Before anything is timed each must lend a device, take it back, and run a verification.
+writes bytes to sockets; what it costs itself is in the times of both. Before anything is timed each must lend a device,
+take it back, and run a verification.
 
 Rows:
-- a device acquired and released, by one client, and by 64 clients for 4 devices (goal: the existing service's rate x3);
+- a device acquired and released, by one client, and by 64 clients for 4 devices (goal: the existing service's rate x3,
+  and three tenths of its p99);
 - what a verification that does nothing costs beyond its interpreter (goal: a third of the existing service's);
 - 64 holders x 5 on 4 devices, 20 ms each (goal: devices used 90 % of the time or more);
 - memory when idle (goal: half of the existing service's).
