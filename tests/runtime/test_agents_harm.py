@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,43 @@ def test_an_agent_that_blocks_the_loop_fails_and_the_others_there_run_again() ->
         assert outcome.errors["bad"]["reason"] == "blocked"
         assert begun == [1, 1]
         healthy(kernel)
+
+
+def test_agents_that_begin_together_share_nothing() -> None:
+    word: ContextVar[str] = ContextVar("word", default="unset")
+
+    async def sets(node: dict[str, Any], context: Context) -> str:
+        del node, context
+        word.set("set")
+        return word.get()
+
+    async def cancels(node: dict[str, Any], context: Context) -> str:
+        del node, context
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return "done"
+
+    async def looks(node: dict[str, Any], context: Context) -> str:
+        del node, context
+        before = word.get()
+        await asyncio.sleep(0)
+        return f"{before} {word.get()}"
+
+    async def times(node: dict[str, Any], context: Context) -> str:
+        del node, context
+        try:
+            async with asyncio.timeout(0.01):
+                await asyncio.sleep(600)
+        except TimeoutError:
+            return "in time"
+        return "never"
+
+    agents = [Does("sets", sets), Does("cancels", cancels), Does("looks", looks), Does("times", times)]
+    wanted = {"sets": "set", "cancels": "done", "looks": "unset unset", "times": "in time"}
+    with running(*agents, workers=64) as kernel:
+        form = nodes(*({"id": f"{role}{number}", "action": role} for number in range(8) for role in wanted))
+        assert kernel.outcome(kernel.submit(form), timeout_s=30).results == [*wanted.values()] * 8
 
 
 class TestProcesses:

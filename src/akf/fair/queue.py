@@ -31,7 +31,10 @@ class FairQueue(Generic[Item]):
             UsageError: no nice value.
         """
         self.share.wake(tenant, nice)
-        self._waiting.setdefault(tenant, deque()).append(item)
+        waiting = self._waiting.get(tenant)
+        if waiting is None:
+            waiting = self._waiting[tenant] = deque()
+        waiting.append(item)
         self._length += 1
 
     def pop(self) -> tuple[Turn, Item] | None:

@@ -60,6 +60,8 @@ class FairShare:
         self._latency_ns = latency_ns
         self._tenants: dict[str, _Tenant] = {}
         self._heap: list[tuple[int, int, str]] = []
+        self._lone: str | None = None
+        self._asking = 0
         self._now = 0
         self._most = _FEW
         self._weight = 0
@@ -90,6 +92,12 @@ class FairShare:
             found.runtime = max(found.runtime, self._now - self._latency_ns * _SCALE // self._weight)
         found.asks = True
         found.nice = nice
+        self._asking += 1
+        if self._asking == 1:
+            self._lone = tenant
+        elif self._lone is not None:
+            lone, self._lone = self._lone, None
+            heappush(self._heap, (self._tenants[lone].runtime, self._tenants[lone].since, lone))
         self._wait(tenant, found)
 
     def sleep(self, tenant: str) -> None:
@@ -97,21 +105,21 @@ class FairShare:
         found = self._tenants.get(tenant)
         if found is not None and found.asks:
             found.asks = False
+            self._asking -= 1
+            if self._lone == tenant:
+                self._lone = None
             self._rest(found)
 
     def take(self) -> Turn | None:
         """The next turn, of the tenant whose virtual runtime is smallest; none when nobody asks."""
+        if self._lone is not None:
+            return self._turn(self._lone, self._tenants[self._lone])
         while self._heap:
-            runtime, since, tenant = heappop(self._heap)
+            _, since, tenant = heappop(self._heap)
             found = self._tenants.get(tenant)
-            if found is None or not found.asks or found.since != since:
-                continue  # of an earlier state of the tenant
-            self._now = max(self._now, runtime)
-            found.taken += 1
-            turn = Turn(tenant, found.last_ns, found.weight)
-            found.runtime += turn.charged_ns * _SCALE // turn.weight
-            self._wait(tenant, found)
-            return turn
+            if found is not None and found.asks and found.since == since:
+                return self._turn(tenant, found)
+            # else: of an earlier state of the tenant
         return None
 
     def settle(self, turn: Turn, used_ns: int) -> None:
@@ -149,11 +157,21 @@ class FairShare:
         busy = [each for each in self._tenants.values() if each.asks or each.taken]
         return max([self._latency_ns, *(-(-each.longest_ns * self._weight // each.weight) for each in busy)])
 
+    def _turn(self, tenant: str, found: _Tenant) -> Turn:
+        if found.runtime > self._now:
+            self._now = found.runtime
+        charged, of_weight = found.last_ns, found.weight
+        found.taken += 1
+        found.runtime += charged * _SCALE // of_weight
+        self._wait(tenant, found)
+        return Turn(tenant, charged, of_weight)
+
     def _wait(self, tenant: str, found: _Tenant) -> None:
-        if not found.asks:
-            return
+        """Its place among those who ask; one that is alone needs none."""
         self._count += 1
         found.since = self._count
+        if self._lone is not None:
+            return
         heappush(self._heap, (found.runtime, found.since, tenant))
         if len(self._heap) > 2 * len(self._tenants) + 64:
             asking = self._tenants.items()

@@ -2,6 +2,9 @@
 
 Invariants:
 - No code of an agent ever runs on the loop that owns the state. What is reported is handed over to it, once a call.
+- Calls of one loop share a task as long as they end without waiting and leave it as it was (no variable set, no
+  cancelling); one that waits has it alone from then on, and the others go on in a new one. To begin a task costs more
+  than an agent that does nothing.
 - A loop that an agent blocks is given up: `stalled` names the call that does it, and nothing waits for it any more.
 - A thread whose call is given up is lost until its function returns; there are never more than `_LOST` of those.
 """
@@ -12,6 +15,8 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context as Variables
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
@@ -71,6 +76,7 @@ class Lane:
         self._called = False
         self._pinged = 0.0
         self.calls: dict[asyncio.Task[None], Call] = {}
+        self._runner: asyncio.Task[None] | None = None
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="akf-agents", daemon=True)
         self._thread.start()
@@ -118,23 +124,38 @@ class Lane:
         self._loop.close()
 
     def _take(self) -> None:
+        """Run what waits in one task, and look again right behind its first step."""
         self._called = False
-        while self._inbox:
-            call = self._inbox.popleft()
+        if self._inbox:
+            self._runner = self._loop.create_task(self._drain(), context=Variables())
+            self._loop.call_soon(self._relay)
+
+    def _relay(self) -> None:
+        self._runner = None
+        self._take()
+
+    async def _drain(self) -> None:
+        """One call after the other, until one waits for something or leaves something behind: that has the task alone."""
+        me = asyncio.current_task()
+        assert me is not None  # noqa: S101 - it runs
+        inbox, calls = self._inbox, self.calls
+        for _ in range(len(inbox)):
+            call = inbox.popleft()
             if call.given_up:
                 call.report(call, asyncio.CancelledError(), None)
-            else:
-                task = call.running = self._loop.create_task(self._one(call))
-                self.calls[task] = call
-
-    async def _one(self, call: Call) -> None:
-        value, error = None, None
-        try:
-            value = await call.entry(*call.given())
-        except BaseException as raised:  # noqa: BLE001 - whatever it is, it is this node's
-            error = raised
-        del self.calls[call.running]
-        call.report(call, error, value)
+                continue
+            value, error = None, None
+            call.running = me
+            calls[me] = call
+            try:
+                value = await call.entry(*call.given())
+            except BaseException as raised:  # noqa: BLE001 - whatever it is, it is this node's
+                error = raised
+            del calls[me]
+            call.running = None
+            call.report(call, error, value)
+            if self._runner is not me or me.cancelling() or len(copy_context()):
+                return
 
     def _cancel(self, call: Call) -> None:
         if call.running is not None:

@@ -29,7 +29,9 @@ def check(graph: Graph, found: Faults) -> None:
         if node.needs:
             _known(node.needs, places, f"/nodes/{index}", f"node {show(node.id)} needs", found)
     loops = _loops(graph, places, found)
-    needs = {name: [need for need in graph.nodes[index].needs if need in places] for name, index in places.items()}
+    needs = {name: graph.nodes[index].needs for name, index in places.items()}
+    if found:
+        needs = {name: tuple(need for need in each if need in places) for name, each in needs.items()}
     path = cycle(needs) or (_through_loops(needs, loops) if loops else None)
     if path is not None:
         found.append(_cycle(path, f"/nodes/{places[path[0]]}/needs"))
@@ -37,6 +39,8 @@ def check(graph: Graph, found: Faults) -> None:
 
 def cycle(needs: Mapping[str, Iterable[str]]) -> list[str] | None:
     """A shortest cycle through one node that is on one, in the direction of the work; none where there is none."""
+    if not any(needs.values()):
+        return None
     behind: dict[str, list[str]] = {name: [] for name in needs}
     for name, each in needs.items():
         for need in each:

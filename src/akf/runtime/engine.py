@@ -281,6 +281,8 @@ class Engine:
                 self._ready.settle(turn, 0)
                 continue
             self._start(task, state, name, turn)
+        if len(pool.idle) < len(pool.workers):
+            self._watch()
         pool.wake()
 
     def _start(self, task: Task, state: TaskState, name: str, turn: Turn) -> None:
@@ -308,7 +310,6 @@ class Engine:
         task.calls.add(call)
         data = {"attempt": attempt, "round": known.round, "role": version.role, "version": version.number}
         self._apply("node_started", task, name, data)
-        self._watch()
         try:
             worker.run(call, version.carrier)
         except RuntimeError as error:
@@ -391,8 +392,7 @@ class Engine:
 
     def _emit(self, kind: Kind, task: Task | None, node: str | None, data: dict[str, Any]) -> None:
         self._seq += 1
-        record = Record(self._seq, kind, None if task is None else task.id, node, time.time_ns(), data)
-        self._fresh.append(record)
+        self._fresh.append(Record(self._seq, kind, None if task is None else task.id, node, time.time_ns(), data))
 
     def _when_durable(self, future: Future[Any], answer: Any) -> None:
         self._after.append((self._seq, future, answer))

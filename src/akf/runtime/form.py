@@ -96,43 +96,37 @@ GRAPH: dict[str, Check] = {
 def read(form: Any, found: Faults) -> Graph | None:
     """What can be read of a form; none where it has no list of nodes. It is a graph where nothing was found."""
     _fields(form, GRAPH, ("nodes",), "", found)
-    listed = _sound(form, GRAPH, "nodes", [])
-    if not listed:
-        return None
-    nodes = [_node(each, f"/nodes/{index}", found) for index, each in enumerate(listed)]
-    loops = [_loop(each, f"/loops/{index}", found) for index, each in enumerate(_sound(form, GRAPH, "loops", []))]
-    return Graph(tuple(nodes), tuple(loops), form.get("default_role"))
+    fields = _readable(form, GRAPH, {"nodes": (), "loops": ()})
+    nodes = [_node(each, f"/nodes/{index}", found) for index, each in enumerate(fields["nodes"])]
+    loops = [_loop(each, f"/loops/{index}", found) for index, each in enumerate(fields["loops"])]
+    return Graph(tuple(nodes), tuple(loops), fields.get("default_role")) if nodes else None
 
 
 def _node(form: Any, pointer: str, found: Faults) -> Node:
-    _fields(form, NODE, ("id", "action"), pointer, found)
-    form = form if isinstance(form, dict) else {}
-    when = form.get("when")
+    sound = _fields(form, NODE, ("id", "action"), pointer, found)
+    values = form if sound else _readable(form, NODE, {"id": pointer, "action": pointer})
+    when = values.get("when")
     if when is not None and not _condition(when, f"{pointer}/when", found):
         when = None
-    needs = list(_sound(form, NODE, "needs", []))
-    needs += _references(form.get("input"), f"{pointer}/input", found)
+    needs = list(values.get("needs", ()))
+    needs += _references(values.get("input"), f"{pointer}/input", found)
     if when is not None:
         needs += nodes_of(when)
-    usual = {**Node._field_defaults, "id": pointer, "action": pointer}
-    values = {name: _sound(form, NODE, name, usual[name]) for name in NODE}
     return Node(**{**values, "when": when, "needs": tuple(dict.fromkeys(needs))})
 
 
 def _loop(form: Any, pointer: str, found: Faults) -> Loop:
     _fields(form, LOOP, ("id", "nodes", "until", "max_rounds"), pointer, found)
-    form = form if isinstance(form, dict) else {}
-    until = form.get("until")
-    if "until" in form and not _condition(until, f"{pointer}/until", found):
-        until = None
-    usual = {"id": pointer, "nodes": [], "max_rounds": 1, "exhausted": "fail"}
-    values = {name: _sound(form, LOOP, name, value) for name, value in usual.items()}
-    return Loop(**{**values, "until": until or {}, "nodes": tuple(values["nodes"])})
+    values = _readable(form, LOOP, {"id": pointer, "nodes": (), "max_rounds": 1})
+    if "until" not in values or not _condition(values["until"], f"{pointer}/until", found):
+        values["until"] = {}
+    return Loop(**{**values, "nodes": tuple(values["nodes"])})
 
 
-def _sound(form: Any, known: dict[str, Check], name: str, usual: Any) -> Any:
-    """A field as it is, or as usual where it is not there or at fault."""
-    return form[name] if isinstance(form, dict) and name in form and known[name][0](form[name]) else usual
+def _readable(form: Any, known: dict[str, Check], usual: dict[str, Any]) -> dict[str, Any]:
+    """The fields that are as they shall be, over what stands for those that are not."""
+    fields = form if isinstance(form, dict) else {}
+    return {**usual, **{name: each for name, each in fields.items() if name in known and known[name][0](each)}}
 
 
 def _condition(form: Any, pointer: str, found: Faults) -> bool:

@@ -31,6 +31,7 @@ CREATE INDEX by_task ON events (task, seq) WHERE task IS NOT NULL;
 CREATE UNIQUE INDEX one_end ON events (task) WHERE kind IN ('finished', 'failed', 'cancelled');
 CREATE UNIQUE INDEX one_beginning ON events (task) WHERE kind = 'accepted';
 """
+_JSON = json.JSONEncoder(separators=(",", ":")).encode
 _Job = tuple[list[Record], Callable[[str | None], None]]
 
 
@@ -156,7 +157,7 @@ class Journal:
     def _commit(self, records: list[Record]) -> str | None:
         if not records or self._failed is not None:
             return self._failed
-        rows = [(*record[:5], json.dumps(record.data, separators=(",", ":"))) for record in records]
+        rows = [(*record[:5], _JSON(record.data)) for record in records]
         with self._lock:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
