@@ -158,8 +158,7 @@ class FairShare:
         return max([self._latency_ns, *(-(-each.longest_ns * self._weight // each.weight) for each in busy)])
 
     def _turn(self, tenant: str, found: _Tenant) -> Turn:
-        if found.runtime > self._now:
-            self._now = found.runtime
+        self._now = max(self._now, found.runtime)
         charged, of_weight = found.last_ns, found.weight
         found.taken += 1
         found.runtime += charged * _SCALE // of_weight

@@ -31,16 +31,17 @@ How agents come
     module's name, or a path to a `.py` file; `:name` behind the last two chooses. It gives an agent, a list of them, or
     a function that returns either; of a whole module, its `agents`. Load it again to replace it, `unload(role)` to end.
 
-Read `graph` and `form` for what a graph may say, `state` for what follows from events, `engine` for the loop.
+Read `graph` and `form` for what a graph may say, `state` for what follows from events, `engine` for what happens when,
+`hub` for its loop, `chronicle` for what is told.
 """
 
 from akf.runtime.agent import Agent, Context, ProcessAgent
 from akf.runtime.compiler import Compiler
-from akf.runtime.engine import Limits
 from akf.runtime.events import Event, Reader, Record
 from akf.runtime.graph import Graph, Loop, Node
 from akf.runtime.journal import Journal
 from akf.runtime.kernel import Kernel
+from akf.runtime.limits import Limits
 from akf.runtime.memory import Memory
 from akf.runtime.queue import QueueFull, TaskQueue
 from akf.runtime.registry import AgentRegistry

@@ -135,7 +135,7 @@ class Lane:
         self._take()
 
     async def _drain(self) -> None:
-        """One call after the other, until one waits for something or leaves something behind: that has the task alone."""
+        """One call after the other, until one waits for something or leaves something behind."""
         me = asyncio.current_task()
         assert me is not None  # noqa: S101 - it runs
         inbox, calls = self._inbox, self.calls

@@ -11,24 +11,23 @@ Invariants:
 
 from __future__ import annotations
 
-import asyncio
-import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from akf.contracts.problems import AkfError, ConflictError, PreconditionError
-from akf.contracts.text import printable, show
+from akf.contracts.text import show
 from akf.fair import FairQueue, Turn
 from akf.runtime.agent import Context
 from akf.runtime.carriers import Call
-from akf.runtime.events import Event, Kind, Record, public
+from akf.runtime.chronicle import Chronicle
+from akf.runtime.events import Event, Kind
+from akf.runtime.failures import failure
+from akf.runtime.hub import Hub
 from akf.runtime.journal import Journal
-from akf.runtime.processes import Died
+from akf.runtime.limits import Limits
 from akf.runtime.queue import TaskQueue
 from akf.runtime.state import FINAL, TaskState, Told
 from akf.runtime.task import Outcome, Task, outcome_of
@@ -36,21 +35,6 @@ from akf.runtime.values import Garbage, kept
 from akf.runtime.worker import Worker, WorkerPool
 
 _TICK_S = 0.02
-_TRACE, _MESSAGE = 8192, 1000
-
-
-class Limits(NamedTuple):
-    """What no agent may exceed.
-
-    Attributes:
-        node_s: a node's time, where the node names none.
-        block_s: how long an agent may keep the agents' event loop to itself.
-        absent_s: how long a node waits for its role, while nobody answers to it.
-    """
-
-    node_s: float = 3600.0
-    block_s: float = 5.0
-    absent_s: float = 10.0
 
 
 class Engine:
@@ -71,44 +55,26 @@ class Engine:
         self._ready: FairQueue[tuple[Task, str]] = FairQueue()
         self._asking: dict[str, int] = {}
         self._absent: deque[tuple[float, Task, str]] = deque()
-        self._fresh: list[Record] = []
         self._over: deque[tuple[int, Task]] = deque()
-        self._after: deque[tuple[int, Future[Any], Any]] = deque()
-        self._seq = event.last
-        self._inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
-        self._called = False
         self._watching = False
-        self._loop = asyncio.new_event_loop()
-        self._ended = False
-        self._thread = threading.Thread(target=self._run, name="akf-kernel", daemon=True)
-        self._thread.start()
-
-    def post(self, what: Callable[..., None], *args: Any) -> None:
-        """Let something be done on the loop; from any thread."""
-        self._inbox.append((what, args))
-        if self._ended:
-            self._refuse_rest()
-        elif not self._called:
-            self._called = True
-            self._loop.call_soon_threadsafe(self._turn)
+        self._hub = Hub(self._turned)
+        self._chronicle = Chronicle(event, journal, self._hub.post, self._done, self._break)
 
     def listener(self, kind: str, data: dict[str, Any]) -> None:
         """Hear of agents that come and go; from any thread."""
-        self.post(self.agents_changed, kind, data)
+        self._hub.post(self.agents_changed, kind, data)
+
+    def post(self, what: Callable[..., None], *args: Any) -> None:
+        """Let something be done on the loop; from any thread."""
+        self._hub.post(what, *args)
 
     def ask(self, what: Callable[..., Any], *args: Any) -> Any:
         """Let something be done on the loop and wait for its answer; from another thread."""
-        future: Future[Any] = Future()
-        self.post(self._answer, future, what, args)
-        return future.result()
+        return self._hub.ask(what, *args)
 
     def stop(self) -> None:
         """End what runs and the loop itself. What was accepted and not done stays in the journal."""
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._ended = True
-        self._refuse_rest()
+        self._hub.end(self._close())
 
     # What is posted.
 
@@ -129,7 +95,7 @@ class Engine:
         self._emit("accepted", task, None, data)
         self._enter(task)
         if future is not None:
-            self._when_durable(future, task.id)
+            self._chronicle.when_durable(future, task.id)
 
     def restore(self, task: Task, state: TaskState | None, missing: list[Told]) -> None:
         """A task of the journal goes on: what had been running runs again, what had followed and was lost is told."""
@@ -188,7 +154,7 @@ class Engine:
         self._apply("cancelled", task, None, {})
         for call in calls:
             self._give_up(call)
-        self._when_durable(future, True)
+        self._chronicle.when_durable(future, True)
 
     def agents_changed(self, kind: Kind, data: dict[str, Any]) -> None:
         """Agents came or went; nodes that waited for one try again."""
@@ -206,23 +172,10 @@ class Engine:
 
     # On the loop.
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
-
-    def _turn(self) -> None:
-        self._called = False
-        inbox = self._inbox
-        while inbox:
-            what, args = inbox.popleft()
-            what(*args)
+    def _turned(self) -> None:
+        """What was posted is done: give work to who is idle, and tell of what happened."""
         self._pump()
-        self._flush()
-
-    def _answer(self, future: Future[Any], what: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        future.set_result(what(*args))
+        self._chronicle.flush()
 
     def _known(self, task: Task) -> ConflictError | str | None:
         """Whether a task of this id was accepted already: itself, or another one."""
@@ -313,7 +266,7 @@ class Engine:
         try:
             worker.run(call, version.carrier)
         except RuntimeError as error:
-            self._end(call, _error(error), None)
+            self._end(call, failure(error), None)
 
     def _report(self, call: Call, error: BaseException | None, value: Any) -> None:
         """A call has ended; from whatever thread it ran on, which does the work of looking at its answer."""
@@ -322,7 +275,7 @@ class Engine:
                 value = kept(value)
             except Garbage as garbage:
                 error = garbage
-        self.post(self._end, call, None if error is None else _error(error), value)
+        self._hub.post(self._end, call, None if error is None else failure(error), value)
 
     def _end(self, call: Call, error: dict[str, Any] | None, value: Any) -> None:
         self.pool.scheduler.registry.release(call.version)
@@ -358,13 +311,13 @@ class Engine:
             return
         wait_ms = node.backoff_ms << (context.attempt - 1)
         self._apply("retried", task, context.node, {**data, "error": error, "wait_ms": wait_ms})
-        self._loop.call_later(wait_ms / 1000, self._again, task, context.node)
+        self._hub.loop.call_later(wait_ms / 1000, self._again, task, context.node)
 
     def _again(self, task: Task, name: str) -> None:
         self._ready.push(task.tenant, (task, name), task.nice)
         self._asking[task.tenant] = self._asking.get(task.tenant, 0) + 1
         self._pump()
-        self._flush()
+        self._chronicle.flush()
 
     def _read(self, node: str, task: str) -> Any:
         return self.pool.memory.read(node, task)
@@ -388,45 +341,20 @@ class Engine:
             self._finish(task)
 
     def _finish(self, task: Task) -> None:
-        self._over.append((self._seq, task))
+        self._over.append((self._chronicle.seq, task))
 
     def _emit(self, kind: Kind, task: Task | None, node: str | None, data: dict[str, Any]) -> None:
-        self._seq += 1
-        self._fresh.append(Record(self._seq, kind, None if task is None else task.id, node, time.time_ns(), data))
-
-    def _when_durable(self, future: Future[Any], answer: Any) -> None:
-        self._after.append((self._seq, future, answer))
-
-    def _flush(self) -> None:
-        fresh, self._fresh = self._fresh, []
-        if self.journal is not None and fresh:
-            self.journal.write(fresh, lambda failed: self.post(self._durable, fresh, failed))
-        elif fresh:
-            self._durable(fresh, None)
-
-    def _durable(self, records: list[Record], failed: str | None) -> None:
-        """Tell of events that are on disk, or of all that cannot be."""
-        if failed is not None and self.journal is not None:
-            self._break(self.journal.refusal(failed))
-            return
-        self.event.publish([public(record) for record in records])
-        seq = records[-1].seq
-        self._done(seq)
-        while self._after and self._after[0][0] <= seq:
-            _, future, answer = self._after.popleft()
-            future.set_result(answer)
+        self._chronicle.add(kind, None if task is None else task.id, node, data)
 
     def _break(self, error: AkfError) -> None:
         """The journal is lost, or the runtime stops: whoever waits is told, and nothing is accepted any more."""
         self.broken = error
         self.serving = False
-        for _, future, _ in self._after:
-            future.set_exception(error)
+        self._chronicle.refuse(error)
         for task in self.tasks.values():
             for waiter in task.waiters or ():
                 waiter.set_exception(error)
             task.waiters = None
-        self._after.clear()
         self.queue.wake()
 
     def _done(self, seq: int) -> None:
@@ -446,7 +374,7 @@ class Engine:
     def _watch(self) -> None:
         if not self._watching:
             self._watching = True
-            self._loop.call_later(_TICK_S, self._tick)
+            self._hub.loop.call_later(_TICK_S, self._tick)
 
     def _tick(self) -> None:
         self._watching = False
@@ -465,7 +393,7 @@ class Engine:
         if self._absent or self.pool.busy():
             self._watch()
         self._pump()
-        self._flush()
+        self._chronicle.flush()
 
     def _no_agent(self, task: Task, state: TaskState, name: str) -> None:
         refusal = self.pool.scheduler.refusal(state.node(name).action).problems[0]
@@ -497,10 +425,10 @@ class Engine:
         lane.close()
 
     async def _close(self) -> None:
-        self._flush()
+        self._chronicle.flush()
         if self.journal is not None:
-            await self._loop.run_in_executor(None, self.journal.settle)
-            self._turn()
+            await self._hub.loop.run_in_executor(None, self.journal.settle)
+            self._hub.turn()
         hint = "make a new one; with the journal it goes on from there"
         self._break(PreconditionError.of("AKF-P702", "the runtime was stopped", hint=hint))
         for worker in self.pool.busy():
@@ -508,28 +436,3 @@ class Engine:
                 worker.call.given_up = True
                 worker.call.handle.cancel(worker.call)
         await self.pool.close()
-
-    def _refuse_rest(self) -> None:
-        """Answer what was asked while the loop ended, on the thread that asks."""
-        with suppress(IndexError):
-            while True:
-                what, args = self._inbox.popleft()
-                what(*args)
-
-
-def _error(error: BaseException) -> dict[str, Any]:
-    if isinstance(error, Garbage):
-        return {"reason": "garbage", "message": f"its answer cannot be kept: {error}"}
-    if isinstance(error, Died):
-        found = {"reason": error.reason, "message": printable(str(error))[:_MESSAGE]}
-        return {**found, "traceback": error.trace} if error.trace else found
-    message = f"{type(error).__name__}: {_text(error)}"
-    trace = "".join(traceback.format_exception(error))[-_TRACE:]
-    return {"reason": "raised", "message": message, "traceback": trace}
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return printable(str(error))[:_MESSAGE]
-    except Exception:  # noqa: BLE001 - an exception that cannot say what it is
-        return "(it cannot be shown)"

@@ -19,10 +19,11 @@ from akf.contracts.problems import PreconditionError, UsageError
 from akf.contracts.text import show
 from akf.fair import weight
 from akf.runtime.compiler import Compiler
-from akf.runtime.engine import Engine, Limits
+from akf.runtime.engine import Engine
 from akf.runtime.events import Event
 from akf.runtime.graph import Graph
 from akf.runtime.journal import Journal, replay
+from akf.runtime.limits import Limits
 from akf.runtime.queue import TaskQueue
 from akf.runtime.scheduler import Scheduler
 from akf.runtime.task import Outcome, Results, Task, outcome_of
