@@ -1,7 +1,7 @@
 """64 clients on 4 devices over HTTP, for as long as is wanted; some die holding, some die waiting, some are impatient.
 
-A minute by default. Ten minutes, and the table that the documentation shows: `AKF_CLIENTS_S=600 pytest -n0 -s -m soak
-tests/server/test_64_clients.py`.
+A minute by default. Ten minutes, and the table that the documentation shows:
+`AKF_CLIENTS_S=600 python -m tests.support.fault_table`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any
@@ -30,7 +31,7 @@ SECONDS = float(os.environ.get("AKF_CLIENTS_S", "60"))
 DEVICES, JOBS_EVERY_S, LOOKS, IDLE_S = 4, 3.0, 12, 5
 
 
-def test_64_clients_on_4_devices_lose_nothing(tmp_path: Path) -> None:
+def test_64_clients_on_4_devices_lose_nothing(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     marker = f"clients{os.getpid()}"
     with (
         services.akf_worker(tmp_path / "worker", "--idle", str(IDLE_S), devices="0,1,2,3") as worker,
@@ -57,7 +58,7 @@ def test_64_clients_on_4_devices_lose_nothing(tmp_path: Path) -> None:
         figures = _figures(told, done, len(jobs), killed, processes_with(marker))
         figures |= {"leaked devices": leaked, "devices lent, %": round(100 * sum(lent) / len(lent) / DEVICES, 1)}
         for name, value in figures.items():
-            print(f"| {name} | {value} |")
+            record_property(name, value)
         assert [figures[name] for name in MUST_BE_0] == [0] * len(MUST_BE_0), figures
         assert {each.returncode for each in crowd} == {0}
 
