@@ -13,8 +13,9 @@ import pytest
 from tests.support.process import fork
 from tests.support.worker_service import eventually, processes_with
 
-from akf.fabric.execution import Ended, Isolation, Order, Runner, working_isolation
+from akf.fabric.execution import Isolation, Order, Runner, working_isolation
 from akf.fabric.logs import BoundedLog
+from akf.fabric.running import Ended
 
 TREE = (
     "import subprocess, sys, time\n"

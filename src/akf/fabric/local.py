@@ -31,12 +31,14 @@ from typing import Any
 from akf.contracts.problems import BlockedError
 from akf.fabric import scripts
 from akf.fabric.events import Events
-from akf.fabric.execution import Ended, Isolation, Order, Runner, working_isolation
+from akf.fabric.execution import Isolation, Order, Runner, working_isolation
+from akf.fabric.handover import IDLE_S
 from akf.fabric.interface import REFERENCE_S, VERIFY_S, Leased, Outcome, Package, Shown
 from akf.fabric.leases import Lease
-from akf.fabric.lending import ANONYMOUS, IDLE_S
+from akf.fabric.lending import ANONYMOUS
 from akf.fabric.logs import BoundedLog
 from akf.fabric.pool import DevicePool
+from akf.fabric.running import Ended
 from akf.fabric.scripts import Body, Operation, Place
 from akf.fabric.unpack import Bounds, PackageError, unpack
 from akf.store._system import alive

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from akf.fabric.execution import Ended
+from akf.fabric.running import Ended
 
 RUN_TIMES, WARMUP_TIMES = 50, 5
 _MOST_TIMES = 1_000_000

@@ -20,8 +20,8 @@ import orjson
 
 from akf.contracts.text import show
 from akf.fabric import profilers
-from akf.fabric.execution import Ended
 from akf.fabric.interface import Outcome
+from akf.fabric.running import Ended
 from akf.fabric.unpack import artifacts, read_regular
 
 REFERENCE_BYTES = 512 * 1024**2
