@@ -156,6 +156,8 @@ async def submit(
     kept, ignored = checked(job, job_types(), strict=strict)
     want = Want(job.backend, job.arch, frozenset(job.tags))
     if not _workers(request).manager.has_worker(*want):
+        await _workers(request).refresh()
+    if not _workers(request).manager.has_worker(*want):
         raise Refused(409, f"No available worker found for backend={job.backend}, arch={job.arch}; {_remedy(want)}")
     accepted = _jobs(request).submit(kept, who.name)
     return {"job_id": accepted.id, "ignored": [_plain(name) for name in ignored]}

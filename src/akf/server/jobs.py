@@ -6,7 +6,7 @@ Invariants:
   smallest priority value runs next, then the oldest.
 - A job is started when a worker that answers has room for it; until then it waits, and says so.
 - A Server that is killed finds, when it starts again, what ran: its devices are given back, what still runs there is
-  ended, and the job waits again, up to `MAX_STARTS` times.
+  ended, and the job waits again, up to `MAX_STARTS` times. On a store that is shared another Server does it.
 - A fault of the infrastructure is `error`, never `failed`; a disk that is full is neither: the job waits for room.
 - A cancelled job is `cancelled` when its process tree has ended.
 """
@@ -33,6 +33,10 @@ from akf.server.waiting import Place, Waiting, needs_device, want_of
 MAX_STARTS = 5
 _TICK_S = 1.0
 _PRUNE_S = 60.0
+_LOOK_S = 0.2
+_SILENT_PART = 0.6
+"""After this part of its lease a Server that cannot be heard of ends what it runs: the rest is the time for that."""
+ELSEWHERE_S = 45.0
 
 
 class Limits(NamedTuple):
@@ -65,6 +69,9 @@ class ServerJobManager:
         self._waiting = Waiting(nice or {})
         self._running: dict[str, tuple[Place, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
+        self._abandoned: set[str] = set()
+        self._heard = time.monotonic()
+        self._news = 0
         self._late: dict[str, tuple[Conclusion, str]] = {}
         self._stopping = False
         self._wake = asyncio.Event()
@@ -73,11 +80,7 @@ class ServerJobManager:
 
     async def start(self) -> None:
         """Take up what an earlier Server left, and begin to dispatch."""
-        for job in self.store.jobs(("running",)):
-            if job.starts >= MAX_STARTS:
-                self._finish(job.id, Conclusion("error", None, f"interrupted {job.starts} times", "infra_error"))
-            else:
-                self.store.requeue(job.id, "the Server was interrupted")
+        self._adopt()
         for job in self.store.jobs(("pending",)):
             self._waiting.add(job)
         self._tasks = [asyncio.create_task(self._dispatch()), asyncio.create_task(self._give_back())]
@@ -117,7 +120,7 @@ class ServerJobManager:
         if running is None:
             self._waiting.remove(job)
             self._finish(identity, Conclusion("error", None, None, "cancelled"), status="cancelled")
-            return True, job.status
+            return await self._cancelled_elsewhere(identity) if self.store.shared else True, job.status
         self._cancelled.add(identity)
         self.emit(identity, "cancelling", {})
         running[1].cancel()
@@ -156,6 +159,17 @@ class ServerJobManager:
         """The name under which a start of a job holds devices; each start has its own, so that they are told apart."""
         return f"{job.id}_{job.starts}"
 
+    async def _cancelled_elsewhere(self, identity: str) -> bool:
+        """Whether a job that another Server runs, if any, is cancelled there."""
+        until = time.monotonic() + ELSEWHERE_S
+        while time.monotonic() < until:
+            job = self.store.job(identity)
+            if job is None or job.status in OVER:
+                return job is None or job.status == "cancelled"
+            self.store.want_cancel(identity)
+            await asyncio.sleep(_LOOK_S)
+        return False
+
     def emit(self, identity: str, kind: str, data: dict[str, Any]) -> None:
         """Tell a job's readers of something."""
         with suppress(StorageError):  # what is only told may be lost while the disk is full
@@ -192,6 +206,8 @@ class ServerJobManager:
         while True:
             self._wake.clear()
             self._finish_late()
+            if self.store.shared:
+                self._share()
             with suppress(StorageError):  # what was accepted waits until the disk has room again
                 while self._start_next():
                     pass
@@ -200,6 +216,50 @@ class ServerJobManager:
                     pruned = time.monotonic()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _TICK_S)
+
+    def _share(self) -> None:
+        """Live with other Servers on one store: be heard of, take over from the dead, and see what the others did."""
+        try:
+            if not self.store.beat():
+                self._abandon()
+            self._heard = time.monotonic()
+            self._adopt()
+            for identity in self.store.cancels():
+                if identity in self._running and identity not in self._cancelled:
+                    self._cancelled.add(identity)
+                    self._running[identity][1].cancel()
+            self._waiting.become(self.store.pending(), self._fetched)
+            news = self.store.last_event()
+        except StorageError:
+            if time.monotonic() - self._heard > _SILENT_PART * self.store.lease_s:
+                self._abandon()
+            return
+        if news != self._news:
+            self._news = news
+            self.told()
+
+    def _fetched(self, identity: str) -> Job | None:
+        job = self.store.job(identity)
+        return job if job is not None and job.status == "pending" and identity not in self._running else None
+
+    def _abandon(self) -> None:
+        """End what runs here: other Servers take this one for dead, and run it themselves."""
+        for identity, (_, task) in self._running.items():
+            if identity not in self._abandoned:
+                self._abandoned.add(identity)
+                task.cancel()
+
+    def _adopt(self) -> None:
+        """Have jobs of Servers that are dead wait again, as often as that is borne."""
+        taken = self.store.take_over()
+        unwanted = set(self.store.cancels()) if taken else set()
+        for job in taken:
+            if job.id in unwanted:
+                self._finish(job.id, Conclusion("error", None, None, "cancelled"), status="cancelled")
+            elif job.starts >= MAX_STARTS:
+                self._finish(job.id, Conclusion("error", None, f"interrupted {job.starts} times", "infra_error"))
+            else:
+                self.store.requeue(job.id, "the Server was interrupted")
 
     def _start_next(self) -> bool:
         """Start the job whose turn it is; tells whether one was taken."""
@@ -229,6 +289,7 @@ class ServerJobManager:
             if done.cancelled():
                 self._was_cancelled(job.id)
             self._cancelled.discard(job.id)
+            self._abandoned.discard(job.id)
             self._waiting.share.settle(turn, time.monotonic_ns() - begun)
             self._wake.set()
 
@@ -300,9 +361,10 @@ class ServerJobManager:
 
     async def _give_back(self) -> None:
         """End what an earlier Server left running, and give its devices back, as soon as their workers answer."""
-        left = self.store.holds()
-        while left:
-            still = []
+        while True:
+            left = []
+            with suppress(StorageError):
+                left = self.store.holds()
             for name, task, device in left:
                 entry = next((each for each in self.workers.entries if each.name == name), None)
                 if entry is None or entry.held.get(device) == task:
@@ -310,10 +372,9 @@ class ServerJobManager:
                 try:
                     await entry.worker.cancel(task)
                     await entry.worker.release_device(task, device)
-                except BlockedError:
-                    still.append((name, task, device))
-                else:
                     self.store.let_go(name, task, device)
-            left = still
-            if left:
-                await asyncio.sleep(_TICK_S)
+                except (BlockedError, StorageError):
+                    continue
+            if not left and not self.store.shared:
+                return
+            await asyncio.sleep(_TICK_S)

@@ -10,6 +10,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -27,7 +28,7 @@ from akf.fabric.hardware import state_folder
 from akf.fabric.links import attend
 from akf.server.app import application
 from akf.server.jobs import Limits, ServerJobManager
-from akf.server.store import Store
+from akf.server.store import opened
 from akf.server.workers import ServerWorkers
 
 TOKEN = "AKF_SERVER_TOKEN"  # noqa: S105 - a variable's name
@@ -71,14 +72,15 @@ def serve(settings: Settings) -> dict[str, Any]:
     Raises:
         BlockedError: its address does not exist here.
         ConflictError: the address or the store is in use.
+        IntegrityError: the store is of another version.
         PreconditionError: it would answer others without tokens.
     """
     access = of_environment(TOKEN, settings.tokens)
     demand_loopback(settings.host, access)
     listener = listen(settings.host, settings.port)
-    store = Store(settings.store)
-    try:
-        workers = ServerWorkers(store, Path(settings.store) / "workers", settings.probe_s)
+    with listener, contextlib.closing(opened(settings.store)) as store:
+        folder = state_folder() / "server" if store.shared else Path(settings.store)
+        workers = ServerWorkers(store, folder / "workers", settings.probe_s)
         jobs = ServerJobManager(store, workers.manager, settings.limits, access.nice)
         config = uvicorn.Config(
             application(jobs, workers, access), log_config=None, access_log=False, timeout_graceful_shutdown=DRAIN_S,
@@ -87,9 +89,6 @@ def serve(settings: Settings) -> dict[str, Any]:
         server = _Server(config, jobs.ending, lambda url: print(f"akf server: {url}", file=sys.stderr, flush=True))
         asyncio.run(server.serve([listener]))
         return {"host": settings.host, "jobs": store.counts()}
-    finally:
-        store.close()
-        listener.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -9,7 +9,7 @@ Invariants:
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from akf.fabric.entries import Want
@@ -47,6 +47,17 @@ class Waiting:
         """A job waits."""
         place = Place(job.priority, job.number, job.id, job.user, want_of(job) if needs_device(job) else None)
         insort(self._lanes.setdefault(job.user, {}).setdefault(place.want, []), place)
+
+    def become(self, ids: Sequence[str], fetched: Callable[[str], Job | None]) -> None:
+        """Be these jobs: what is not among them is removed, what is new is fetched."""
+        known = {place.id: place for lanes in self._lanes.values() for places in lanes.values() for place in places}
+        wanted = set(ids)
+        for place in [place for identity, place in known.items() if identity not in wanted]:
+            self._drop(place)
+        for identity in ids:
+            job = None if identity in known else fetched(identity)
+            if job is not None:
+                self.add(job)
 
     def remove(self, job: Job) -> bool:
         """A job waits no more; tells whether it did."""

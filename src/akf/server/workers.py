@@ -12,10 +12,11 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from akf.contracts.problems import UsageError
+from akf.contracts.problems import StorageError, UsageError
 from akf.fabric.hardware import demand
 from akf.fabric.manager import PROBE_S, WorkerManager
 from akf.fabric.remote import RemoteWorker, normal, shown
@@ -41,16 +42,31 @@ class ServerWorkers:
         self._store = store
         self._folder = folder
         self._probe_s = probe_s
+        self._known: dict[str, dict[str, Any]] = {}
         self._watch: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Register again what was registered, and watch it."""
-        for entry in self._store.workers().values():
+        for name, entry in self._store.workers().items():
             if "url" in entry:
                 await self._remote(Register.model_validate(entry), ask=False)
+                self._known[name] = entry
             else:
                 await self._local(RegisterLocal.model_validate(entry))
         self._watch = asyncio.create_task(self._watched())
+
+    async def refresh(self) -> None:
+        """Have the workers that stand in a store that others write too."""
+        if not self._store.shared:
+            return
+        stored = self._store.workers()
+        for name, entry in stored.items():
+            if self._known.get(name) != entry and "url" in entry:
+                await self._remote(Register.model_validate(entry), ask=False)
+                self._known[name] = entry
+        for name in [entry.name for entry in self.manager.entries if entry.name not in stored]:
+            self._known.pop(name, None)
+            await self.manager.unregister(name)
 
     async def stop(self) -> None:
         """Close every connection, and end what runs on this machine's own devices."""
@@ -62,11 +78,14 @@ class ServerWorkers:
     async def register(self, worker: Register) -> dict[str, Any]:
         """Register a Worker Service and keep it."""
         name = await self._remote(worker, ask=True)
+        self._known[name] = worker.model_dump()
         self._store.save_worker(name, worker.model_dump())
         return self._said(name)
 
     async def register_local(self, worker: RegisterLocal) -> dict[str, Any]:
         """Register devices of this machine and keep them."""
+        if self._store.shared:
+            raise Refused(400, "devices of one Server's machine are none of the others': run a Worker Service there")
         demand(worker.backend, worker.devices)
         name = await self._local(worker)
         self._store.save_worker(name, worker.model_dump())
@@ -112,5 +131,7 @@ class ServerWorkers:
 
     async def _watched(self) -> None:
         while True:
+            with suppress(StorageError):
+                await self.refresh()
             await self.manager.probe()
             await asyncio.sleep(self._probe_s)

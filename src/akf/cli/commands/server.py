@@ -34,7 +34,10 @@ def run(
     settings = serve.Settings(
         host or serve.from_environment("HOST", "127.0.0.1"), wanted, store or serve.default_store(), tokens, limits, 5.0
     )
-    return Result(serve.serve(settings))
+    try:
+        return Result(serve.serve(settings))
+    except ModuleNotFoundError as error:
+        raise missing(error, "postgres") from error
 
 
 def missing(error: ModuleNotFoundError, extra: str) -> BlockedError:

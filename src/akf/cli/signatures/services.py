@@ -23,7 +23,7 @@ def server(
         int | None, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Port; 8000 by default, 0 any.")
     ] = None,
     store: Annotated[
-        str | None, typer.Option("--store", metavar="FOLDER", help="Where jobs are kept; one Server owns it.")
+        str | None, typer.Option("--store", metavar="PLACE", help="Where jobs are kept: a folder, or postgresql://...")
     ] = None,
     tokens: Annotated[
         Path | None, typer.Option("--tokens", metavar="FILE", help="Who may ask, by token.", readable=False)
