@@ -1,6 +1,10 @@
 """An agent that raises, hangs, blocks, dies or answers garbage harms its own node and nothing else."""
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 import time
 from contextvars import ContextVar
 from pathlib import Path
@@ -35,12 +39,38 @@ def grows(node):
 def floods(node):
     return "x" * 20_000_000
 
+def limit(node):
+    import resource
+    return resource.getrlimit(resource.RLIMIT_AS)[1]
+
+def alone(node):
+    os.kill(os.getppid(), 9)
+    time.sleep(600)
+
 def family(node):
     folder = node["input"]
     script = "import os, time; open(os.path.join(%r, str(os.getpid())), 'w').close(); time.sleep(600)" % folder
     subprocess.Popen([sys.executable, "-c", script])
     subprocess.Popen([sys.executable, "-c", script], start_new_session=True, env={})
     open(os.path.join(folder, str(os.getpid())), "w").close()
+    time.sleep(600)
+"""
+
+
+RUNTIME = """
+import os, sys, time
+from akf.runtime import AgentRegistry, Compiler, Event, Kernel, Memory, ProcessAgent, Scheduler, TaskQueue, WorkerPool
+target, alive, held = sys.argv[1:]
+registry = AgentRegistry()
+registry.register(ProcessAgent("family", target))
+scheduler = Scheduler(registry)
+with Kernel(Event(), Compiler(), scheduler, WorkerPool(1, scheduler, Memory()), TaskQueue()) as kernel:
+    kernel.submit({"nodes": [{"id": "n", "action": "family", "input": alive}]})
+    while len(os.listdir(alive)) < 3:
+        time.sleep(0.01)
+    holder = os.fork()
+    if holder:
+        open(held, "w").write(str(holder))
     time.sleep(600)
 """
 
@@ -274,6 +304,30 @@ class TestProcesses:
             elif how == "timeout":
                 assert kernel.outcome(task, timeout_s=30).errors["n"]["reason"] == "timeout"
         wait_until(lambda: not any(Path(f"/proc/{each.name}").exists() for each in folder.iterdir()))
+
+    def test_it_ends_with_everything_when_the_runtime_is_killed(self, functions: Path, tmp_path: Path) -> None:
+        alive, held = tmp_path / "alive", tmp_path / "held"
+        alive.mkdir()
+        arguments = [f"{functions}:family", str(alive), str(held)]
+        with subprocess.Popen([sys.executable, "-c", RUNTIME, *arguments]) as runtime:
+            wait_until(lambda: len(list(alive.iterdir())) == 3 and held.exists() and held.read_text())
+            os.kill(runtime.pid, signal.SIGKILL)
+        holder = int(held.read_text())
+        try:
+            assert Path(f"/proc/{holder}").exists()  # it holds what the runtime held
+            wait_until(lambda: not any(Path(f"/proc/{each.name}").exists() for each in alive.iterdir()))
+        finally:
+            os.kill(holder, signal.SIGKILL)
+
+    def test_it_ends_with_its_keeper(self, functions: Path) -> None:
+        with running(ProcessAgent("bad", f"{functions}:alone"), Does("well", well)) as kernel:
+            error = one(kernel, "bad", timeout_ms=30_000)
+        assert error["reason"] == "died"
+
+    def test_memory_is_limited_where_nobody_says_how_much(self, functions: Path) -> None:
+        with running(ProcessAgent("limit", f"{functions}:limit")) as kernel:
+            task = kernel.submit(nodes({"id": "n", "action": "limit"}))
+            assert kernel.outcome(task, timeout_s=60).results == [4 * 1024**3]
 
 
 def wait_until(holds: Any, seconds: float = 30) -> None:

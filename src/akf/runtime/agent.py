@@ -20,6 +20,7 @@ from akf.contracts.problems import InvalidError, Problem
 from akf.contracts.text import show
 
 Carrier = Literal["async", "thread", "process"]
+MEMORY_BYTES = 4 * 1024**3
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}\Z")
 
 
@@ -43,10 +44,11 @@ class ProcessAgent:
     Args:
         role: what it answers to.
         target: `package.module:function` or `/folder/file.py:function`; the function takes the node, and is plain.
-        memory_bytes: most memory that the process may have, as address space.
+        memory_bytes: most memory that the process, and each that it starts, may have as address space; None is no
+            limit.
     """
 
-    def __init__(self, role: str, target: str, memory_bytes: int | None = None) -> None:
+    def __init__(self, role: str, target: str, memory_bytes: int | None = MEMORY_BYTES) -> None:
         self.role = role
         self.target = target
         self.memory_bytes = memory_bytes

@@ -5,6 +5,8 @@ Invariants:
   standard error.
 - It is the reaper of all that descends from it, also of what was put into another session. When the child ends, or
   standard input does (because the runtime lets go, or is dead), every descendant is killed before it ends itself.
+- The kernel tells it of the runtime's end as well: who else may hold the other end of standard input keeps nothing
+  alive. Likewise the child ends with its keeper.
 """
 
 from __future__ import annotations
@@ -22,20 +24,33 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _TRACE = 8192
+
+
+class _Over(Exception):  # noqa: N818 - what it is
+    """The runtime is dead."""
 
 
 def main() -> int:
     """Keep one process."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     request = json.loads(_line())
+    keeper = os.getpid()
     child = os.fork()
     if not child:
-        os._exit(_child(request))
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        os._exit(_child(request) if os.getppid() == keeper else 1)
     os.close(1)
     ended = os.pidfd_open(child)
-    select.select([ended, 0], [], [])
+    with suppress(_Over):
+        signal.signal(signal.SIGTERM, _over)
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() == request["runtime"]:
+            select.select([ended, 0], [], [])
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     status = 1
     while True:
         for each in _descendants():
@@ -47,6 +62,10 @@ def main() -> int:
         if pid == child:
             status = os.waitstatus_to_exitcode(found) % 256
     return status
+
+
+def _over(*_: object) -> None:
+    raise _Over
 
 
 def _line() -> bytes:

@@ -76,6 +76,7 @@ async def _run(call: Call) -> Any:
         "node": {**call.node, "context": _told(call)},
         "memory_bytes": agent.memory_bytes,
         "path": [*sys.path],
+        "runtime": os.getpid(),
     }
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
