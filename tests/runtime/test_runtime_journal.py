@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from tests.support.kernels import Does, made, nodes, running
 
 from akf.contracts.problems import ConflictError, IntegrityError, StorageError, UsageError
-from akf.runtime import Context, Journal
+from akf.runtime import Context, Journal, Reader, Record
 from akf.runtime.journal import replay
 
 PROGRAM = """
@@ -201,6 +202,65 @@ def test_the_log_replayed_up_to_any_event_leads_to_the_same_end(tmp_path: Path) 
             max(ends[each] for each in ends if each[0] in ("node_finished", "finished", "round", "node_skipped")) == 1
         )
         assert replay(again, kernel.compiler.checked)[1].to_json() == whole
+
+
+def test_old_tasks_go_and_neither_their_ids_nor_what_has_not_ended(tmp_path: Path) -> None:
+    go = threading.Event()
+
+    def form(number: int) -> dict[str, Any]:
+        return nodes({"id": "n", "action": "echo", "input": number})
+
+    agents = (Does("echo", echo), Does("waits", lambda *_: go.wait(60)))
+    waits = nodes({"id": "a", "action": "echo", "input": "first"}, {"id": "b", "action": "waits", "needs": ["a"]})
+    with running(*agents, journal=tmp_path / "journal", keep_tasks=8) as kernel:
+        kernel.submit(waits, task_id="waits")
+        own = kernel.submit(form(-1))
+        for number in range(40):
+            kernel.outcome(kernel.submit(form(number), task_id=f"job-{number}"), timeout_s=30)
+        kernel.outcome(own, timeout_s=30)
+    go.set()
+    with running(*agents, journal=tmp_path / "journal", keep_tasks=8) as kernel:
+        assert kernel.outcome("waits", timeout_s=30).results == ["first", True]
+        assert kernel.outcome("job-39").results == [39]
+        with pytest.raises(UsageError):
+            kernel.state("job-0")
+        assert kernel.submit(form(0), task_id="job-0") == "job-0"
+        with pytest.raises(UsageError):
+            kernel.outcome("job-0")
+        with pytest.raises(ConflictError):
+            kernel.submit(form(1), task_id="job-0")
+        assert kernel.submit(form(0)) not in (own, "job-0")
+        records = Reader(kernel.event, 0).read(10_000)
+        assert kernel.journal is not None
+        ends = [each for each in kernel.journal.between(0, 10_000) if each.kind == "finished"]
+    assert len(ends) <= 8 + 1
+    lost = [each for each in records if each.kind == "lost"]
+    places = [number for each in records for number in _covered(each)]
+    assert lost
+    assert places == list(range(1, records[-1].seq + 1))
+
+
+def _covered(record: Record) -> range:
+    first = record.data["from"] if record.kind == "lost" else record.seq
+    return range(first, record.seq + 1)
+
+
+def test_what_nodes_answered_before_a_crash_can_be_read_after_it(tmp_path: Path) -> None:
+    async def reads(_: dict[str, Any], context: Context) -> Any:
+        return context.read("a")
+
+    form = nodes({"id": "a", "action": "echo", "input": 7}, {"id": "b", "action": "reads", "needs": ["a"]})
+    with running(Does("echo", echo), Does("reads", reads), journal=tmp_path / "whole") as kernel:
+        assert kernel.outcome(kernel.submit(form, task_id="mine"), timeout_s=30).results == [7, 7]
+        assert kernel.journal is not None
+        records = kernel.journal.events("mine")
+    cut = next(place for place, each in enumerate(records, 1) if each.kind == "node_finished")
+    book = Journal(tmp_path / "cut")
+    book.write(records[:cut], lambda _: None)
+    book.settle()
+    book.close()
+    with running(Does("echo", echo), Does("reads", reads), journal=tmp_path / "cut") as kernel:
+        assert kernel.outcome("mine", timeout_s=30).results == [7, 7]
 
 
 def test_a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing_that_was_accepted(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def made(
     workers: int = 4,
     limit: int = 1000,
     journal: Path | None = None,
+    keep_tasks: int = 100_000,
     limits: Limits | None = None,
     memory: Memory | None = None,
     kept: int = 16_384,
@@ -42,7 +43,7 @@ def made(
         registry.register(agent)
     scheduler = Scheduler(registry)
     pool = WorkerPool(workers, scheduler, memory or Memory())
-    book = None if journal is None else Journal(journal)
+    book = None if journal is None else Journal(journal, keep_tasks)
     return Kernel(Event(kept), Compiler(), scheduler, pool, TaskQueue(limit), journal=book, limits=limits)
 
 

@@ -105,6 +105,9 @@ class Engine:
             return
         self.queue.free()
         task.state, task.calls = state, set()
+        for name, each in state.nodes.items():
+            if each.status == "finished":
+                self.pool.memory.write(task.id, name, each.result)
         for told in missing:
             self._tell(task, told)
         if state.status not in FINAL:
@@ -179,14 +182,15 @@ class Engine:
 
     def _known(self, task: Task) -> ConflictError | str | None:
         """Whether a task of this id was accepted already: itself, or another one."""
-        found = self.tasks.get(task.id)
-        graph = None if found is None else found.graph.to_json()
-        if self.journal is not None and found is None and self.journal.has(task.id):
-            graph = self.journal.events(task.id)[0].data["graph"]
-        elif found is None and task.id in self.outcomes:
-            return task.id
-        if graph is None or graph == task.graph.to_json():
-            return None if graph is None else task.id
+        found, graph = self.tasks.get(task.id), task.graph.to_json()
+        if found is not None:
+            same: bool | None = found.graph.to_json() == graph
+        elif self.journal is not None:
+            same = self.journal.same(task.id, graph)
+        else:
+            same = True if task.id in self.outcomes else None
+        if same is not False:
+            return task.id if same else None
         message = f"another task has the id {show(task.id)}"
         return ConflictError.of(
             "AKF-C701", message, hint="give it an id of its own; the same task may be handed in twice"

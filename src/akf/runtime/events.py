@@ -3,7 +3,7 @@
 Invariants:
 - Sequence numbers count up by one from 1, without a gap, over restarts too where there is a journal.
 - A reader is a place in the stream, not a queue: who reads slowly or not at all costs nothing and stops nobody. What
-  left the memory before it was read comes from the journal; without one the reader gets one `lost` that says from
+  left the memory before it was read comes from the journal; what is nowhere any more is one `lost` that says from
   where to where.
 - Readers see what is durable: with a journal an event is published when it is on disk.
 """

@@ -4,11 +4,15 @@ Invariants:
 - One writer: a journal that another runtime holds is refused. Events are written in order, in groups, each group one
   durable step (SQLite, write-ahead log, synchronous FULL): after a crash the journal is a beginning of what happened.
 - The database itself refuses a second end of a task.
+- Of tasks that are over as many are kept as was said, the latest; what has not ended is kept whole. An old one leaves
+  its id and a digest of its graph, in the step that makes the events durable for which it goes: an id is one task's for
+  ever, and numbers are not given twice. What a reader does not find any more is told as `lost`.
 - What is read is checked: another version, or a file that is no journal, is refused and left as it is.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import threading
@@ -19,7 +23,7 @@ from typing import Any
 
 from akf.contracts.problems import ConflictError, IntegrityError, StorageError
 from akf.runtime.events import Record
-from akf.runtime.state import TaskState, Told
+from akf.runtime.state import FINAL, TaskState, Told
 from akf.runtime.task import Task
 
 _ID, _VERSION = 0x414B46, 1
@@ -31,6 +35,13 @@ CREATE INDEX by_task ON events (task, seq) WHERE task IS NOT NULL;
 CREATE UNIQUE INDEX one_end ON events (task) WHERE kind IN ('finished', 'failed', 'cancelled');
 CREATE UNIQUE INDEX one_beginning ON events (task) WHERE kind = 'accepted';
 """
+_GONE = "CREATE TABLE IF NOT EXISTS gone (task TEXT PRIMARY KEY, graph BLOB NOT NULL) STRICT, WITHOUT ROWID"
+_COUNT = "SELECT count(*) FROM events WHERE kind IN ('finished', 'failed', 'cancelled')"
+_OLDEST = (
+    "SELECT task, seq FROM events WHERE kind IN ('finished', 'failed', 'cancelled') ORDER BY seq DESC LIMIT -1 OFFSET ?"
+)
+TASKS = 100_000
+"""How many tasks that are over are kept, where nobody says otherwise."""
 _JSON = json.JSONEncoder(separators=(",", ":")).encode
 _Job = tuple[list[Record], Callable[[str | None], None]]
 
@@ -38,13 +49,20 @@ _Job = tuple[list[Record], Callable[[str | None], None]]
 class Journal:
     """A journal in a file, which is made where there is none.
 
+    Args:
+        path: the file.
+        keep_tasks: how many tasks that are over stay; up to an eighth more before the oldest go together.
+
     Raises:
         ConflictError: another runtime holds it.
         IntegrityError: the file is no journal of this version.
         StorageError: the file system refuses.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, keep_tasks: int = TASKS) -> None:
+        if keep_tasks < 1:
+            raise ValueError("a journal keeps at least one task that is over")
+        self._keep = keep_tasks
         self._name = Path(path).name
         self._lock = threading.Lock()
         try:
@@ -59,6 +77,7 @@ class Journal:
             raise StorageError.of("AKF-F708", f"{self._name}: the journal cannot be opened: {error}") from None
         except sqlite3.DatabaseError:
             raise self._foreign() from None
+        self._over = self._rows(_COUNT)[0][0]
         self._failed: str | None = None
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="akf-journal", daemon=True)
@@ -69,9 +88,16 @@ class Journal:
         return self._rows("SELECT coalesce(max(seq), 0) FROM events")[0][0]  # type: ignore[no-any-return]
 
     def between(self, since: int, most: int) -> list[Record]:
-        """Up to so many events after a sequence number."""
-        rows = self._rows("SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?", since, most)
-        return [_record(row) for row in rows]
+        """Up to so many events after a sequence number; a `lost` stands for those that are kept no more."""
+        found = []
+        for row in self._rows("SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?", since, most):
+            record = _record(row)
+            if record.seq > since + 1:
+                data = {"from": since + 1, "to": record.seq - 1}
+                found.append(Record(record.seq - 1, "lost", None, None, 0, data))
+            found.append(record)
+            since = record.seq
+        return found
 
     def events(self, task: str) -> list[Record]:
         """All events of a task."""
@@ -88,10 +114,18 @@ class Journal:
 
     def accepted(self) -> int:
         """How many tasks were ever accepted."""
-        return self._rows("SELECT count(*) FROM events WHERE kind = 'accepted'")[0][0]  # type: ignore[no-any-return]
+        query = "SELECT (SELECT count(*) FROM events WHERE kind = 'accepted') + (SELECT count(*) FROM gone)"
+        return self._rows(query)[0][0]  # type: ignore[no-any-return]
+
+    def same(self, task: str, graph: Any) -> bool | None:
+        """Whether this graph was accepted under this id; None where nothing was, now or ever."""
+        if self.has(task):
+            return bool(self.events(task)[0].data["graph"] == graph)
+        gone = self._rows("SELECT graph FROM gone WHERE task = ?", task)
+        return gone[0][0] == _digest(graph) if gone else None
 
     def has(self, task: str) -> bool:
-        """Whether a task was accepted."""
+        """Whether a task was accepted and is kept."""
         return bool(self._rows("SELECT 1 FROM events WHERE task = ? AND kind = 'accepted'", task))
 
     def write(self, records: list[Record], done: Callable[[str | None], None]) -> None:
@@ -128,10 +162,13 @@ class Journal:
         if found == (0, 0) and not tables:
             for statement in _SCHEMA.split(";\n"):
                 self._db.execute(statement)
+            self._db.execute(_GONE)
             self._db.execute(f"PRAGMA application_id = {_ID}")
             self._db.execute(f"PRAGMA user_version = {_VERSION}")
         elif found != (_ID, _VERSION):
             raise self._foreign()
+        else:
+            self._db.execute(_GONE)  # journals of before had none
         self._db.execute("COMMIT")
 
     def _foreign(self) -> IntegrityError:
@@ -158,14 +195,35 @@ class Journal:
         if not records or self._failed is not None:
             return self._failed
         rows = [(*record[:5], _JSON(record.data)) for record in records]
+        over = self._over + sum(record.kind in FINAL for record in records)
         with self._lock:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._db.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
+                if over > self._keep + self._keep // 8:
+                    over -= self._let_go()
                 self._db.execute("COMMIT")
+                self._over = over
             except sqlite3.Error as error:
                 self._failed = str(error)
         return self._failed
+
+    def _let_go(self) -> int:
+        """Let the oldest tasks that are over go; returns how many."""
+        run = self._db.execute
+        old = run(_OLDEST, (self._keep,)).fetchall()
+        for task, _ in old:
+            query = "SELECT data FROM events WHERE task = ? AND kind = 'accepted'"
+            graph = json.loads(run(query, (task,)).fetchone()[0])["graph"]
+            run("INSERT INTO gone VALUES (?, ?)", (task, _digest(graph)))
+            run("DELETE FROM events WHERE task = ?", (task,))
+        if old:
+            run("DELETE FROM events WHERE task IS NULL AND seq <= ?", (old[0][1],))
+        return len(old)
+
+
+def _digest(graph: Any) -> bytes:
+    return hashlib.sha256(json.dumps(graph, sort_keys=True, separators=(",", ":")).encode()).digest()[:16]
 
 
 def replay(records: list[Record], graph_of: Callable[[Any], Any]) -> tuple[Task, TaskState, list[Told]]:

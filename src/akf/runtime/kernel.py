@@ -211,5 +211,5 @@ class Kernel:
         return outcome
 
     def _unknown(self, task_id: str) -> UsageError:
-        hint = "ids are what submit returned; old outcomes are kept by a journal only"
+        hint = "ids are what submit returned; old outcomes are kept by a journal only, as many as it was told to keep"
         return UsageError.of("AKF-U704", f"no task {show(task_id)} is known", found=task_id, hint=hint)
