@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +14,11 @@ from tests.support.ray_cluster import SOC
 from tests.support.worker_service import eventually, processes_with, verify_package
 
 from akf.contracts.problems import AkfError, BlockedError, ConflictError
+from akf.fabric.entries import Assignment, Want
 from akf.fabric.interface import Shown, WorkerInterface
-from akf.fabric.ray import RayWorker
+from akf.fabric.leases import LeaseBook
+from akf.fabric.manager import WorkerManager
+from akf.fabric.ray import RayWorker, sweep
 from akf.fabric.remote import WorkerError
 
 RAY = "python -m pip install 'ray>=2.40,<3'"
@@ -36,6 +40,17 @@ def test_ray_has_no_device_of_another_backend() -> None:
     with pytest.raises(AkfError) as caught:
         RayWorker("tpu", "v5")
     assert code(caught.value) == "AKF-U505"
+
+
+def test_what_a_node_left_that_is_no_more_is_removed_unless_it_is_in_use(tmp_path: Path) -> None:
+    for name in ("gone-0", "here-0", "other"):
+        LeaseBook(tmp_path / name).close()
+    used = LeaseBook(tmp_path / "used-1")
+    asyncio.run(sweep(tmp_path, {"here"}))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here-0", "other", "used-1"]
+    used.close()
+    asyncio.run(sweep(tmp_path, {"here"}))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here-0", "other"]
 
 
 @pytest.mark.soak
@@ -95,6 +110,27 @@ class TestCluster:
             assert await worker.cancel("mine")
             assert (await running)["outcome"] == "cancelled"
             await worker.aclose()
+
+        asyncio.run(play())
+
+    def test_a_manager_gives_a_cluster_as_many_tasks_as_it_has_devices(self, two: Any) -> None:
+        running: list[int] = []
+
+        async def body(assignment: Assignment) -> dict[str, Any]:
+            running.append(1)
+            assert len(running) <= 2
+            answer = await assignment.worker.verify(verify_package(""), assignment.task_id, "relu", 60)
+            running.pop()
+            return answer
+
+        async def play() -> None:
+            manager = WorkerManager()
+            name = await manager.register(RayWorker("ascend", SOC, two.address), "ascend", SOC)
+            assert (name, manager.entries[0].capacity) == (f"ray:ascend:{SOC}@{two.address}", 2)
+            want = Want("ascend", SOC)
+            found = await asyncio.gather(*(manager.run(want, f"task-{number}", body) for number in range(4)))
+            assert [each["outcome"] for each in found] == ["ok"] * 4
+            await manager.close()
 
         asyncio.run(play())
 

@@ -76,6 +76,14 @@ class AuditLine(NamedTuple):
     why: str
 
 
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is still the one at this path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
 class LeaseBook:
     """The leases of one worker, in a folder of its own.
 
@@ -98,6 +106,10 @@ class LeaseBook:
             message = f"another worker has the folder {folder.name}"
             hint = "end it, or give this one a folder of its own (--folder)"
             raise ConflictError.of("AKF-C501", message, file=str(folder), hint=hint) from None
+        if not _is_at(self._lock, folder / "lock"):
+            os.close(self._lock)
+            message = f"the folder {folder.name} was removed while it was opened"
+            raise ConflictError.of("AKF-C501", message, file=str(folder), hint="open it again")
         self._path = folder / DATABASE
         try:
             self._open()

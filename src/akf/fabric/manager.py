@@ -407,6 +407,24 @@ async def register_remote_worker(
     return await get_worker_manager().register(remote.RemoteWorker(url), backend, arch, capacity, tags)
 
 
+async def register_ray_worker(backend: str, arch: str, address: str = "auto", tags: Iterable[str] | None = None) -> str:
+    """Register the devices of a Ray cluster with the manager of this process; the worker's name.
+
+    Args:
+        backend: `ascend`, `cuda` or `cpu`.
+        arch: architecture of the devices.
+        address: of the cluster: `auto`, `HOST:PORT` or `ray://HOST:PORT`.
+        tags: what tasks may ask for.
+
+    Raises:
+        UsageError: there is no such backend.
+        BlockedError: Ray is not installed.
+    """
+    from akf.fabric.ray import RayWorker  # noqa: PLC0415 - an optional extra
+
+    return await get_worker_manager().register(RayWorker(backend, arch, address), backend, arch, None, tags)
+
+
 async def _finished(doing: Awaitable[None]) -> None:
     """Do something to its end, whatever is cancelled meanwhile; then be cancelled."""
     task = asyncio.ensure_future(doing)

@@ -8,6 +8,7 @@ Invariants:
 - Who held a device and died loses it; the next holder begins when nothing of the last one runs any more.
 - What is run again elsewhere is what a machine failed at, under no lease of the caller's; a package's failure never is.
 - Ray keeps nothing: leases, results and evidence are AKF's.
+- What a node left that is no more is removed by the next holder on its machine, when nothing of it runs any more.
 
 A node says what it is when it joins: `ray start --resources '{"NPU": 8, "akf_soc_ascend910b4": 1}'`; its processors, as
 one device, are `akf_host`.
@@ -19,6 +20,8 @@ import asyncio
 import importlib
 import os
 import platform
+import shutil
+from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -42,6 +45,7 @@ _NO_RENUMBERING = {
 _LOOK_S = 0.5
 _CLOSE_S = 20.0
 _TAKE_OVER_S = 20.0
+_NODE_CHARS = 24
 _MARK = 0.001
 """So much of a node's mark is asked for: it says what the node is, and never runs out before the devices do."""
 
@@ -77,6 +81,8 @@ class RayWorker:
         self.backend = backend
         self.arch = arch
         self._address = address
+        self.url = f"ray:{backend}:{arch}@{address}"
+        """Under which name it stands among workers."""
         self._ray = _installed()
         self._held: list[_Held] = []
         self._opening = asyncio.Lock()
@@ -339,7 +345,9 @@ class _Holder:
         ids = context.get_accelerator_ids().get(RESOURCES[backend], [])
         device = int(ids[0]) if ids else 0
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-        folder = state / "akf" / "ray" / f"{context.get_node_id()[:24]}-{device}"
+        folder = state / "akf" / "ray" / f"{context.get_node_id()[:_NODE_CHARS]}-{device}"
+        there = {node["NodeID"][:_NODE_CHARS] for node in _installed().nodes() if node["Alive"]}
+        await sweep(folder.parent, there)
         async with asyncio.timeout(_TAKE_OVER_S):
             while self._local is None:
                 try:
@@ -384,6 +392,23 @@ class _Holder:
         if self._local is None:
             raise BlockedError.of("AKF-E501", "the device was not taken over", hint="ask again")
         return self._local
+
+
+async def sweep(folder: Path, there: Collection[str]) -> None:
+    """Remove what nodes left that are no more.
+
+    Args:
+        folder: holds a folder for each node and device that was ever held here.
+        there: the nodes that are there; of another cluster of this machine, what is in use stays.
+    """
+    for left in await asyncio.to_thread(lambda: sorted(folder.glob("*-*"))):
+        node, _, device = left.name.rpartition("-")
+        if node in there or not device.isdigit():
+            continue
+        with suppress(AkfError):  # it is in use, or what ran there does not end: the next holder looks again
+            worker = LocalWorker("cpu", "", [int(device)], left)  # waits for what ran there
+            await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
+            await worker.close()
 
 
 def _installed() -> Any:

@@ -33,6 +33,11 @@ _OP_NAME = re.compile(r"[^/\0]{1,200}")
 _SCRIPT_DSLS = ("pypto", "triton_cuda", "triton_ascend")
 _PRINTED = re.compile(r"PROFILE_RESULT: ?([0-9.eE+-]{1,32})")
 _SAID = 2000
+_NO_ROOFLINE = {
+    "success": False,
+    "error": "this worker computes no roofline: its operations, bytes and the device's peaks are not in a package",
+    "remedy": "state work in a Task and peaks in a Campaign: akf judge holds each row of a gate against that floor",
+}
 
 Body = dict[str, Any]
 
@@ -188,7 +193,7 @@ def _profile_failed(outcome: Outcome, text: str) -> Body:
         "speedup": 0.0,
         "roofline_time": None,
         "roofline_speedup": 0.0,
-        "roofline": {"success": False, "error": "this worker computes no roofline"},
+        "roofline": dict(_NO_ROOFLINE),
         "artifacts": {},
         "error": text,
         "outcome": outcome,
