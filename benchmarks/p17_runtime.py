@@ -127,7 +127,7 @@ def beside_ray(folder: Path) -> None:
     except ImportError:
         print(f"P17 {operation}: peer missing")
         return
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     nothing = ray.remote(lambda: None)
     with kernel(Nothing("nothing"), folder / "journal") as made:
         comparison = compare(
