@@ -106,8 +106,9 @@ class Reader:
             if body:
                 body = body if body.endswith(b"\n") else body + b"\n"
                 line = self._lines + 1
-                self._lines += body.count(b"\n")
-                following = len(piece), body, line, beside.submit(fast, body, line, self.header)
+                count = body.count(b"\n")
+                self._lines += count
+                following = len(piece), body, line, beside.submit(fast, body, count, line, self.header)
                 if waiting is not None:
                     yield waiting
                 waiting = following

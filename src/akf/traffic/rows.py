@@ -42,9 +42,8 @@ _HINTS = {
 }
 
 
-def fast(rows: bytes, line: int, header: Header) -> pl.DataFrame | None:
-    """The rows as a frame, or None when this way cannot tell; `line` is the number of the first."""
-    count = rows.count(b"\n")
+def fast(rows: bytes, count: int, line: int, header: Header) -> pl.DataFrame | None:
+    """So many rows as a frame, or None when this way cannot tell; `line` is the number of the first."""
     end = b"\r\n" if rows.endswith(b"\r\n") else b"\n"
     returns = rows.count(b"\r") if b"\r" in rows else 0
     if b"\0" in rows or _MARK.encode() in rows or returns != (0 if end == b"\n" else count):
