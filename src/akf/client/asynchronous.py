@@ -10,6 +10,7 @@ import httpx
 
 from akf.client import exchange
 from akf.client.exchange import Asked, ServiceError, UnreachableError
+from akf.trust import tls
 
 
 class AsyncAKFClient:
@@ -27,7 +28,7 @@ class AsyncAKFClient:
         self.server_url = exchange.server_url(server_url)
         self._http = httpx.AsyncClient(
             base_url=self.server_url, headers=exchange.headers(token), timeout=timeout, limits=exchange.LIMITS,
-            trust_env=False,
+            trust_env=False, verify=tls.of_client(),
         )  # fmt: skip
 
     async def __aenter__(self) -> Self:

@@ -19,6 +19,7 @@ import orjson
 
 from akf.contracts.problems import BlockedError, InvalidError, UsageError
 from akf.contracts.text import printable, show
+from akf.trust.tls import explained
 
 OVER = frozenset({"completed", "failed", "error", "cancelled"})
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -57,7 +58,7 @@ class UnreachableError(BlockedError):
     def at(cls, url: str, why: str) -> UnreachableError:
         """The error for what happened."""
         hint = "start it (akf server), or name another with --server or AKF_SERVER_URL"
-        return cls.of("AKF-E608", f"the Server at {url} gave no answer: {printable(why)}", hint=hint)
+        return cls.of("AKF-E608", f"the Server at {url} gave no answer: {printable(explained(why, url))}", hint=hint)
 
 
 class Asked(NamedTuple):

@@ -10,6 +10,7 @@ import httpx
 
 from akf.client import exchange
 from akf.client.exchange import Asked, ServiceError, UnreachableError
+from akf.trust import tls
 
 
 class AKFClient:
@@ -29,7 +30,7 @@ class AKFClient:
         """Hears of the events of a job that is waited for, where the service has events."""
         self._http = httpx.Client(
             base_url=self.server_url, headers=exchange.headers(token), timeout=timeout, limits=exchange.LIMITS,
-            trust_env=False,
+            trust_env=False, verify=tls.of_client(),
         )  # fmt: skip
 
     def __enter__(self) -> Self:

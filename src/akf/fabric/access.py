@@ -4,6 +4,8 @@ Invariants:
 - Without tokens a service listens on loopback only, and everybody there is `anonymous` and may do everything.
 - With tokens nobody is answered without one. A token is a bearer, or the password of HTTP Basic, so that a client that
   knows no tokens can carry one in its address: `http://akf:TOKEN@host`.
+- A certificate (`akf.trust.tls`) opens the door and gives no role: without tokens whoever has one may do everything,
+  with tokens both are needed.
 - Only digests of tokens are kept; they are compared in constant time.
 - Roles include each other: an `admin` may what a `user` may, a `user` what a `reader` may.
 """
@@ -50,15 +52,17 @@ class Access:
 
     Args:
         tokens: SHA-256 of each token, with who has it.
+        certified: whether nobody reaches the service without a certificate that it takes.
     """
 
-    def __init__(self, tokens: Sequence[tuple[str, Who]] = ()) -> None:
+    def __init__(self, tokens: Sequence[tuple[str, Who]] = (), *, certified: bool = False) -> None:
         self._tokens = tuple(tokens)
+        self._certified = certified
 
     @property
     def open(self) -> bool:
         """Whether everybody who reaches the service may do everything."""
-        return not self._tokens
+        return not self._tokens and not self._certified
 
     @property
     def nice(self) -> dict[str, int]:
@@ -67,7 +71,7 @@ class Access:
 
     def who(self, authorization: str | None) -> Who | None:
         """Who shows this `Authorization` header; none when it is nobody's."""
-        if self.open:
+        if not self._tokens:
             return Who(ANONYMOUS, "admin")
         shown = digest(_token(authorization or ""))
         found = [who for known, who in self._tokens if hmac.compare_digest(known, shown)]
@@ -79,7 +83,7 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def of_environment(variable: str, file: Path | None) -> Access:
+def of_environment(variable: str, file: Path | None, *, certified: bool = False) -> Access:
     """The tokens of a file, and the one token of an administrator in an environment variable.
 
     Raises:
@@ -94,7 +98,7 @@ def of_environment(variable: str, file: Path | None) -> Access:
             message = f"the token in {variable} has fewer than {_SHORTEST_TOKEN} characters"
             raise InvalidError.of("AKF-T601", message, hint=hint)
         tokens.append((digest(single), Who("admin", "admin")))
-    return Access(tokens)
+    return Access(tokens, certified=certified)
 
 
 def demand_loopback(host: str, access: Access) -> None:
@@ -104,7 +108,7 @@ def demand_loopback(host: str, access: Access) -> None:
         PreconditionError: the address is reachable for others, and everybody would be answered.
     """
     if access.open and not is_loopback(host):
-        hint = "give tokens, or listen on 127.0.0.1 and reach it through an SSH tunnel"
+        hint = "give tokens, demand certificates (--tls-clients), or listen on 127.0.0.1 behind an SSH tunnel"
         raise PreconditionError.of("AKF-P601", f"without a token nobody but this machine may reach {host}", hint=hint)
 
 

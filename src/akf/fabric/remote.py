@@ -26,6 +26,7 @@ from akf.contracts.text import printable, show
 from akf.fabric import answers
 from akf.fabric.interface import REFERENCE_S, VERIFY_S, Leased, Package, Shown
 from akf.fabric.links import OPTIONS
+from akf.trust import tls
 
 CONNECT_S = 5.0
 STATUS_S = 5.0
@@ -264,9 +265,11 @@ class RemoteWorker:
         except httpx.TimeoutException as error:
             raise WorkerError.at(self.url, f"no answer to {path} in time ({type(error).__name__})") from error
         except httpx.ConnectError as error:
-            raise WorkerError.at(self.url, f"nobody is there ({error})", gone=True) from error
+            why = tls.explained(f"nobody is there ({error})", self.url)
+            raise WorkerError.at(self.url, why, gone=True) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise WorkerError.at(self.url, f"the connection broke ({error or type(error).__name__})") from error
+            why = tls.explained(f"the connection broke ({str(error) or type(error).__name__})", self.url)
+            raise WorkerError.at(self.url, why) from error
         if response.headers.get(IS_SERVER[0]) == IS_SERVER[1]:
             hint = "name the Worker Service that is to run jobs; its port is 9001 by default"
             message = f"{self.url} is the address of a Server, which takes jobs, not of a worker"
@@ -289,7 +292,9 @@ class RemoteWorker:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=16, keepalive_expiry=_KEPT_S)
-            transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False, socket_options=OPTIONS)
+            transport = httpx.AsyncHTTPTransport(
+                limits=limits, trust_env=False, socket_options=OPTIONS, verify=tls.of_client()
+            )
             self._client, self._loop = httpx.AsyncClient(transport=transport, trust_env=False), loop
         return self._client
 

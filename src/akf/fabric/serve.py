@@ -28,6 +28,7 @@ from akf.fabric.lean import lean_protocol
 from akf.fabric.links import attend
 from akf.fabric.local import LocalWorker
 from akf.fabric.service import create_app
+from akf.trust.tls import Tls
 
 DRAIN_S = 10.0
 _GRACE_S = 5
@@ -47,6 +48,7 @@ class Settings(NamedTuple):
     idle_s: float
     python: str
     package_bytes: int
+    tls: Tls | None = None
 
 
 def default_folder(name: str) -> Path:
@@ -123,7 +125,8 @@ def serve(settings: Settings, access: Access) -> dict[str, Any]:
         app = create_app(worker, access, settings.package_bytes)
         config = uvicorn.Config(
             app,
-            http=lean_protocol(worker, access),
+            http="h11" if settings.tls else lean_protocol(worker, access),
+            **(settings.tls.settings() if settings.tls else {}),
             log_level="warning",
             access_log=False,
             lifespan="on",
@@ -133,7 +136,11 @@ def serve(settings: Settings, access: Access) -> dict[str, Any]:
         )
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        print(f"akf worker: listening on http://{shown}:{port}", file=sys.stderr, flush=True)
+        print(
+            f"akf worker: listening on {'https' if settings.tls else 'http'}://{shown}:{port}",
+            file=sys.stderr,
+            flush=True,
+        )
         asyncio.run(_Server(config, worker, settings.drain_s).serve(sockets=[listener]))
     done = sum(worker.outcomes.values())
     return {"worker": {"backend": settings.backend, "arch": settings.arch, "port": port}, "operations": done}

@@ -30,6 +30,7 @@ from akf.server.app import application
 from akf.server.jobs import Limits, ServerJobManager
 from akf.server.store import opened
 from akf.server.workers import ServerWorkers
+from akf.trust.tls import Tls
 
 TOKEN = "AKF_SERVER_TOKEN"  # noqa: S105 - a variable's name
 DRAIN_S = 5
@@ -45,6 +46,7 @@ class Settings(NamedTuple):
     tokens: Path | None
     limits: Limits
     probe_s: float
+    tls: Tls | None = None
 
 
 class _Server(uvicorn.Server):
@@ -63,7 +65,8 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         for each in sockets or ():
             host, port = each.getsockname()[:2]
-            self._listening(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+            scheme = "https" if self.config.is_ssl else "http"
+            self._listening(f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}")
 
 
 def serve(settings: Settings) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def serve(settings: Settings) -> dict[str, Any]:
         IntegrityError: the store is of another version.
         PreconditionError: it would answer others without tokens.
     """
-    access = of_environment(TOKEN, settings.tokens)
+    access = of_environment(TOKEN, settings.tokens, certified=settings.tls is not None)
     demand_loopback(settings.host, access)
     listener = listen(settings.host, settings.port)
     with listener, contextlib.closing(opened(settings.store)) as store:
@@ -85,6 +88,7 @@ def serve(settings: Settings) -> dict[str, Any]:
         config = uvicorn.Config(
             application(jobs, workers, access), log_config=None, access_log=False, timeout_graceful_shutdown=DRAIN_S,
             server_header=False, date_header=False, ws="none",
+            **(settings.tls.settings() if settings.tls else {}),
         )  # fmt: skip
         server = _Server(config, jobs.ending, lambda url: print(f"akf server: {url}", file=sys.stderr, flush=True))
         asyncio.run(server.serve([listener]))

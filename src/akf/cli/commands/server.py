@@ -20,11 +20,13 @@ def run(
     waiting: int,
     keep: int,
     keep_days: int,
+    tls: tuple[Path | None, Path | None, Path | None],
 ) -> Result:
     """Serve; the document is printed when the Server has ended."""
     try:
         from akf.server import serve  # noqa: PLC0415 - an optional extra
         from akf.server.jobs import Limits  # noqa: PLC0415
+        from akf.trust.tls import of_service  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise missing(error, "server") from error
     wanted = port if port is not None else _port(serve.from_environment("PORT", "8000"))
@@ -32,7 +34,13 @@ def run(
         running=running, running_per_user=per_user, waiting_per_user=waiting, keep_jobs=keep, keep_s=keep_days * 86400.0
     )
     settings = serve.Settings(
-        host or serve.from_environment("HOST", "127.0.0.1"), wanted, store or serve.default_store(), tokens, limits, 5.0
+        host or serve.from_environment("HOST", "127.0.0.1"),
+        wanted,
+        store or serve.default_store(),
+        tokens,
+        limits,
+        5.0,
+        of_service(*tls),
     )
     try:
         return Result(serve.serve(settings))

@@ -28,10 +28,12 @@ def run(
     drain_s: float,
     package_mib: int,
     stdio: bool,
+    tls: tuple[Path | None, Path | None, Path | None],
 ) -> Result | None:
     """Serve; the document is printed when the service has ended. Over a pipe there is none."""
     try:
         from akf.fabric import access, serve  # noqa: PLC0415 - an optional extra
+        from akf.trust.tls import of_service  # noqa: PLC0415
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         if name in {"", "akf"}:
@@ -50,11 +52,14 @@ def run(
         idle_s,
         _interpreter(python) if python is not None else sys.executable,
         package_mib * 1024**2,
+        None if stdio else of_service(*tls),
     )
     if stdio:
         serve.serve_pipe(settings)
         return None
-    return Result(serve.serve(settings, access.of_environment("AKF_WORKER_TOKEN", tokens)))
+    return Result(
+        serve.serve(settings, access.of_environment("AKF_WORKER_TOKEN", tokens, certified=settings.tls is not None))
+    )
 
 
 def _platform(backend: str, arch: str) -> tuple[str, str]:

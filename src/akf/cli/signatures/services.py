@@ -17,6 +17,23 @@ ServerOption = Annotated[
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Id of a job.")]
 
 
+TlsCertificate = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-cert", metavar="FILE", help="Certificate (PEM) of this service; $AKF_TLS_CERT.", readable=False
+    ),
+]
+TlsKey = Annotated[
+    Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key; $AKF_TLS_KEY.", readable=False)
+]
+TlsClients = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-clients", metavar="FILE", help="Whose certificates clients must have; $AKF_TLS_CLIENTS.", readable=False
+    ),
+]
+
+
 def server(
     host: Annotated[str | None, typer.Option("--host", metavar="HOST", help="Address; 127.0.0.1 by default.")] = None,
     port: Annotated[
@@ -43,11 +60,14 @@ def server(
     keep_days: Annotated[
         int, typer.Option("--keep-days", metavar="DAYS", min=1, max=36500, help="How long they are kept.")
     ] = 30,
+    tls_cert: TlsCertificate = None,
+    tls_key: TlsKey = None,
+    tls_clients: TlsClients = None,
 ) -> Result:
     """Run the Server: it takes jobs, keeps them, and has workers run them."""
     from akf.cli.commands.server import run
 
-    return run(host, port, store, tokens, running, per_user, waiting, keep, keep_days)
+    return run(host, port, store, tokens, running, per_user, waiting, keep, keep_days, (tls_cert, tls_key, tls_clients))
 
 
 def job_submit(

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from akf.cli.result import Result
+from akf.cli.signatures.services import TlsCertificate, TlsClients, TlsKey
 
 
 def worker(
@@ -51,10 +52,14 @@ def worker(
         int, typer.Option("--package-mib", metavar="N", min=1, max=65_536, help="How large a request may be.")
     ] = 512,
     stdio: Annotated[bool, typer.Option("--stdio", help="Serve on standard input and output, not on a port.")] = False,
+    tls_cert: TlsCertificate = None,
+    tls_key: TlsKey = None,
+    tls_clients: TlsClients = None,
 ) -> Result | None:
     """Run a Worker Service: it lends this machine's devices and runs packages on them."""
     if context.invoked_subcommand is not None:
         return None
     from akf.cli.commands.worker import run
 
-    return run(backend, arch, devices, host, port, folder, tokens, python, idle_s, drain_s, package_mib, stdio)
+    tls = (tls_cert, tls_key, tls_clients)
+    return run(backend, arch, devices, host, port, folder, tokens, python, idle_s, drain_s, package_mib, stdio, tls)
