@@ -68,6 +68,7 @@ class Side:
         self.name = name
         self.port = port
         self.pid = pid
+        self.idle_mib = self.memory_mib()
 
     def memory_mib(self) -> float:
         """Its resident memory, with that of its children."""
@@ -307,16 +308,17 @@ def alone(own: Side) -> None:
 
 
 def memory(own: Side, other: Side) -> None:
-    ratio = own.memory_mib() / other.memory_mib()
+    ratio = own.idle_mib / other.idle_mib
     print(f"P13  memory when idle, against {other.name}\n    goal <= 0.5x; measured {ratio:.2f}x", end="")
-    print(f" ({own.memory_mib():.0f} MiB against {other.memory_mib():.0f} MiB)")
+    print(f" ({own.idle_mib:.0f} MiB against {other.idle_mib:.0f} MiB)")
 
 
 def main() -> None:
     place = os.environ.get(PEER)
     with tempfile.TemporaryDirectory() as folder, ours(Path(folder)) as own:
-        print(f"P13  memory after the start: {own.memory_mib():.0f} MiB")
         with plain() as other:
+            told = f"{own.idle_mib:.0f} MiB against {other.idle_mib:.0f} MiB of {other.name}"
+            print(f"P13  memory when idle: {told}; after a package {own.memory_mib():.0f} MiB, with what runs packages")
             lending(own, other, "<= 0.33x (3x the rate)")
         alone(own)
         if place is None:

@@ -305,6 +305,54 @@ def test_a_disk_that_takes_no_more_lends_nothing_and_loses_nothing(tmp_path: Pat
     run(check())
 
 
+def test_a_disk_that_takes_no_more_refuses_all_who_would_be_served_at_one_moment(tmp_path: Path) -> None:
+    async def check() -> None:
+        pool = DevicePool([0, 1], tmp_path)
+        for name in ("a", "b"):
+            await pool.acquire(name)
+        waiting = [asyncio.create_task(pool.acquire(f"waits{number}")) for number in range(5)]
+        await settled()
+        pool._book._database.execute("pragma query_only = on")
+        assert [pool.release("a", 0), pool.release("b", 1)] == [True, True]
+        for each in waiting:
+            with pytest.raises(StorageError, match="cannot be written"):
+                await each
+        assert (pool.waiting, pool.busy()) == (0, {})
+        pool._book._database.execute("pragma query_only = off")
+        assert {(await pool.acquire("t")).device for _ in range(2)} == {0, 1}
+        await pool.close()
+        assert [lease.task for lease in DevicePool([0, 1], tmp_path).leases()] == ["t", "t"]
+
+    run(check())
+
+
+def test_what_is_told_is_on_the_disk_and_many_are_told_by_one_write(tmp_path: Path) -> None:
+    async def check() -> None:
+        pool = DevicePool([0, 1, 2, 3], tmp_path)
+        reader = sqlite3.connect(f"file:{tmp_path / DATABASE}?mode=ro", uri=True)
+        writes: list[str] = []
+        pool._book._database.set_trace_callback(lambda text: writes.append(text) if text == "commit" else None)
+
+        def on_disk() -> set[str]:
+            return {name for (name,) in reader.execute("select id from lease")}
+
+        async def one(number: int) -> None:
+            for _ in range(5):
+                lease = await pool.acquire(f"task{number}")
+                assert lease.id in on_disk()
+                await asyncio.sleep(0)
+                pool.release(lease.task, lease.device)
+                await pool.stored()
+                assert lease.id not in on_disk()
+
+        await asyncio.gather(*map(one, range(32)))
+        assert len(writes) <= 32 * 5
+        reader.close()
+        await pool.close()
+
+    run(check())
+
+
 def test_a_folder_is_one_worker_s_and_its_file_is_a_database(tmp_path: Path) -> None:
     book = LeaseBook(tmp_path)
     with pytest.raises(ConflictError, match="another worker has the folder"):
