@@ -24,6 +24,7 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / 
 from benchmarks.side_by_side import ROUNDS, compare, median_seconds, report, report_growth  # noqa: E402
 
 from akf.fabric.leases import LeaseBook  # noqa: E402 (the checkout comes first)
+from akf.server.sqlite import SqliteStore  # noqa: E402
 from akf.server.store import Store  # noqa: E402
 
 ITEMS, FEW = 100, 10
@@ -67,16 +68,19 @@ def filled(store: Store, numbers: "itertools.count[int]", items: int) -> list[st
 
 def lent(book: LeaseBook, items: int) -> None:
     for _ in range(items):
-        book.end(book.grant("task", "user", 0, None), "released", "")
+        lease = book.grant("task", "user", 0, None)
+        book.commit()
+        book.end(lease, "released", "")
+        book.commit()
 
 
 def verify(root: Path) -> None:
-    store = Store(root)
+    store: Store = SqliteStore(root)
     first, second = filled(store, itertools.count(), 2)
     worked_off(store, [first])
     store.start(second)
     store.close()
-    store = Store(root)
+    store = SqliteStore(root)
     found = [job.status for job in (store.job(first), store.job(second)) if job is not None]
     store.close()
     if found != ["completed", "running"]:
@@ -87,7 +91,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
         root = Path(folder)
         verify(root / "verified")
-        store, book, least = Store(root / "jobs"), LeaseBook(root / "leases"), bare(root / "bare.sqlite")
+        store, book, least = SqliteStore(root / "jobs"), LeaseBook(root / "leases"), bare(root / "bare.sqlite")
         numbers = itertools.count()
         waiting = iter([filled(store, numbers, ITEMS) for _ in range(ROUNDS + 1)])
         comparison = compare(partial(next_worked_off, store, waiting), partial(least, ITEMS))
