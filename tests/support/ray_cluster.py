@@ -60,8 +60,10 @@ def node_in_use(found: Any) -> Any:
     free = state.available_resources_per_node()
     by_id = {node.node_id: node for node in found.worker_nodes}
     for node in ray.nodes():
-        if node["Alive"] and node["Resources"].get("NPU") and not free.get(node["NodeID"], {}).get("NPU"):
-            return by_id[node["NodeID"]]
+        name = node["NodeID"]  # one just removed may still be listed, and one just added may have said nothing yet
+        known = node["Alive"] and name in by_id and name in free
+        if known and node["Resources"].get("NPU") and not free[name].get("NPU"):
+            return by_id[name]
     return None
 
 
